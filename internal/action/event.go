@@ -1,0 +1,96 @@
+package action
+
+import "time"
+
+// EventKind names what an event records.
+type EventKind string
+
+// Kinds of event. An action's events are named after the state that it reached.
+const (
+	RunStarted      EventKind = "run.started"
+	CallAccepted    EventKind = "call.accepted" // opened a new action
+	CallAttached    EventKind = "call.attached"
+	CallHeld        EventKind = "call.held"
+	CallRefused     EventKind = "call.refused"
+	CallLeft        EventKind = "call.left" // the caller cancelled or went away; a wish, never a change of state
+	IntentLogged    EventKind = "intent.logged"
+	ActionAccepted  EventKind = "action.accepted"
+	ActionMoved     EventKind = "action." // followed by the state reached
+	ActionDelivery  EventKind = "action.delivery"
+	ActionRecovered EventKind = "action.recovery" // T19: still unknown, and why
+)
+
+// MovedTo is the kind of the event that records a move to a state.
+func MovedTo(s State) EventKind { return ActionMoved + EventKind(s) }
+
+// Event is one entry of the journal, before it has a place in it. Rows are made from events and from nothing else, so
+// that replaying the journal gives the same rows.
+type Event struct {
+	ID   EventID
+	Time time.Time
+	Kind EventKind
+
+	Run     RunID
+	Intent  IntentID
+	Action  ID
+	Attempt AttemptID
+	Call    CallID
+	Trace   Trace
+
+	// Exactly one of these is set, as Kind says.
+	RunBody      *Run
+	CallBody     *CallSeen
+	IntentBody   *Intent
+	AcceptedBody *Action
+	MoveBody     *Moved
+	DeliveryBody *DeliveryMoved
+}
+
+// CallSeen records an arriving request and what became of it.
+type CallSeen struct {
+	Protocol Correlation
+	Upstream Upstream
+	Actor    string
+	Strength Strength
+	Verdict  VerdictKind
+	Match    MatchKind
+	Prior    State // of the action attached to
+	Why      string
+	Code     Code // of a refusal
+}
+
+// Moved records one transition of an action, with all that became known by it.
+type Moved struct {
+	Transition  Transition
+	FromAttempt int // compare-and-set: the number of attempts the move starts from
+	Reason      string
+
+	FailureClass FailureClass
+	RejectReason RejectReason
+	Recovery     Recovery
+
+	Binding      *Binding  // T3, T6: what was allowed
+	Started      *Attempt  // T11, T18: the planned attempt
+	ResendBefore time.Time // T11, first dispatch
+	NotBefore    time.Time // T14: the target's Retry-After
+	Ended        *Attempt  // the attempt that this move settles
+	Result       *StoredResult
+}
+
+// StoredResult refers to a protected answer of the target.
+type StoredResult struct {
+	ID          ResultID
+	Commitment  Commitment
+	MediaType   string
+	Size        int64 // bytes that the target sent, as far as they were seen
+	Complete    bool
+	Withheld    bool
+	RepeatToken string // SHA-256 of the token that the result carries, lower-case hex
+}
+
+// DeliveryMoved records evidence about what the agent received.
+type DeliveryMoved struct {
+	From Delivery
+	To   Delivery
+	Why  string // closed words: "handed_over", "caller_left", "repeat_of_cited", "acknowledged"
+}

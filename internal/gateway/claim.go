@@ -1,0 +1,270 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"deed.dev/deed/internal/action"
+	"deed.dev/deed/internal/crashpoint"
+	"deed.dev/deed/internal/digest"
+	"deed.dev/deed/internal/ladder"
+	"deed.dev/deed/internal/store"
+)
+
+// claimed is a call that belongs to an action: its own new one, or one that existed.
+type claimed struct {
+	action.Claim
+	action  action.Action
+	planned *action.Attempt // of a new action whose first attempt stands in the journal already
+	flight  *flight         // of a new action
+	refusal *action.Error
+}
+
+// carriesOn says whether this call has anything to do for its action, or to wait for.
+func (c claimed) carriesOn() bool {
+	switch s := c.action.State; {
+	case c.Kind == action.Hold:
+		return false
+	case s == action.Failed: // an explicit retry of what was never sent
+		return c.Kind == action.Attach && c.action.FailureClass == action.NotSent && c.action.AttemptsLeft() > 0
+	default:
+		return !s.Final() && s != action.AwaitingApproval
+	}
+}
+
+// claim finds the action that a call belongs to or creates one, in one atomic and durable step. A new action that needs
+// nobody's consent is allowed and planned in the same step.
+func (g *Gateway) claim(ctx context.Context, call action.Call, a asked) (claimed, error) {
+	crashpoint.Here("before_claim") // W1
+	id := action.ID(newID(action.Prefix))
+	f := g.flights.reserve(id)
+	c, err := g.claimAs(ctx, call, a, id)
+	switch {
+	case err != nil || c.Kind != action.Open:
+		g.flights.land(f, action.Action{})
+		return c, err
+	case c.planned == nil: // refused by the ladder
+		g.flights.land(f, c.action)
+		return c, nil
+	default:
+		c.flight = f
+		g.fly(f, c.action, c.planned)
+		return c, nil
+	}
+}
+
+// claimAs commits the claim, under the identifier that a new action will have.
+func (g *Gateway) claimAs(ctx context.Context, call action.Call, a asked, id action.ID) (claimed, error) {
+	for {
+		var c claimed
+		err := g.store.Commit(ctx, func(tx store.Tx) (err error) {
+			if err = ctx.Err(); err != nil { // the caller left while waiting its turn: there is nothing to do for it
+				return err
+			}
+			c, err = g.claimIn(tx, call, a, id)
+			return err
+		})
+		var older *olderVersion
+		switch {
+		case errors.As(err, &older):
+			if err := g.under(ctx, &a, call, older.digest); err != nil {
+				return claimed{}, err
+			}
+		case err != nil:
+			return claimed{}, unavailable(err)
+		case c.refusal != nil:
+			return claimed{}, c.refusal
+		default:
+			return c, nil
+		}
+	}
+}
+
+// olderVersion asks for the call's digests under a contract version that an earlier action was made under.
+type olderVersion struct{ digest string }
+
+func (o *olderVersion) Error() string { return "an earlier action was made under contract " + o.digest }
+
+// claimIn is the decision and its consequences, inside one change.
+func (g *Gateway) claimIn(tx store.Tx, call action.Call, a asked, id action.ID) (claimed, error) {
+	priors, err := g.priors(tx, a)
+	if err != nil {
+		return claimed{}, err
+	}
+	c := claimed{Claim: action.Match(a.Asked, priors, tx.Now())}
+	if err := g.proved(tx, c.Proved); err != nil {
+		return claimed{}, err
+	}
+	switch c.Kind {
+	case action.Open:
+		c.action, c.planned, err = g.open(tx, call, a, id, c.Claim)
+	case action.Attach:
+		c.action = *c.Prior
+		err = tx.Append(callEvent(tx.Now(), call, a.run, c.action.ID, action.CallAttached, g.seen(c)))
+	case action.Hold:
+		c.action = *c.Prior
+		err = tx.Append(callEvent(tx.Now(), call, a.run, c.action.ID, action.CallHeld, g.seen(c)))
+	default:
+		c.refusal = c.Refusal
+		c.refusal.Journalled = true
+		err = tx.Append(callEvent(tx.Now(), call, a.run, "", action.CallRefused, g.seen(c)))
+	}
+	return c, err
+}
+
+func (g *Gateway) seen(c claimed) action.CallSeen {
+	seen := action.CallSeen{Verdict: c.Kind, Match: c.Match, Why: c.Why}
+	if c.Prior != nil {
+		seen.Prior = c.Prior.State
+	}
+	if c.refusal != nil {
+		seen.Code = c.refusal.Code
+	}
+	return seen
+}
+
+// priors reads every earlier action that could matter to the call.
+func (g *Gateway) priors(tx store.Tx, a asked) (p action.Priors, err error) {
+	find := func(act action.Action, err error) (*action.Action, error) {
+		if errors.Is(err, store.ErrNotFound) {
+			return nil, nil
+		}
+		if err == nil && !a.knows(act.Contract) {
+			return nil, &olderVersion{act.Contract}
+		}
+		return &act, err
+	}
+	if a.Keyed {
+		if p.ByKey, err = find(tx.ActionByIdemKey(a.idemKey)); err != nil {
+			return p, err
+		}
+	}
+	if a.Repeat {
+		if p.Repeated, err = find(tx.ActionByRepeatToken(tokenDigest(a.resolved.RepeatOf))); err != nil || p.Repeated == nil {
+			return p, err
+		}
+		p.Successor, err = find(tx.ActionRepeating(p.Repeated.ID))
+		return p, err
+	}
+	var fingerprints, effects, resources []string
+	for _, v := range a.Variants {
+		if v.Digests.Fingerprint == "" {
+			continue
+		}
+		fingerprints, effects = append(fingerprints, v.Digests.Fingerprint), append(effects, v.Digests.Effect)
+		if v.Digests.Resource != "" {
+			resources = append(resources, v.Digests.Resource)
+		}
+	}
+	if p.ByFingerprint, err = tx.ActionsByFingerprint(fingerprints); err != nil {
+		return p, err
+	}
+	if a.contract.HasEffects {
+		if p.OpenByEffect, err = tx.UnknownByEffect(a.Actor.String(), effects); err != nil {
+			return p, err
+		}
+		if len(resources) > 0 {
+			p.OpenResource, err = tx.UnknownByResource(a.Actor.String(), resources)
+		}
+	}
+	return p, err
+}
+
+// proved settles the delivery of a result that the caller has just shown to hold.
+func (g *Gateway) proved(tx store.Tx, act *action.Action) error {
+	if act == nil || !act.Delivery.CanBecome(action.Delivered) {
+		return nil
+	}
+	return tx.Append(deliveryEvent(tx.Now(), *act, action.Delivered, "repeat_of_cited"))
+}
+
+// open makes a new action: accepted, and then allowed and planned, or refused.
+func (g *Gateway) open(tx store.Tx, call action.Call, a asked, id action.ID, claim action.Claim) (action.Action, *action.Attempt, error) {
+	op, err := a.resolved.Operation(id, a.idemKey)
+	if err != nil {
+		return action.Action{}, nil, err
+	}
+	intent := action.Intent{
+		ID: action.IntentID(newID(action.IntentPrefix)), Run: a.run.ID, Tool: a.Tool, Contract: a.contract.Digest,
+		IdemKey: a.idemKey, Step: a.step, ToolCallID: a.toolCallID, KeySource: a.keySource, At: tx.Now(),
+	}
+	act := g.newAction(tx, a, intent, op, id, claim)
+	if err := g.keepPlan(tx, a, &intent, &act, op); err != nil {
+		return act, nil, err
+	}
+	header := action.Event{Time: tx.Now(), Run: a.run.ID, Intent: intent.ID, Trace: act.Trace}
+	logged, accepted := header, header
+	logged.ID, logged.Kind, logged.IntentBody = action.EventID(newID(action.EventPrefix)), action.IntentLogged, &intent
+	accepted.ID, accepted.Kind, accepted.AcceptedBody = action.EventID(newID(action.EventPrefix)), action.ActionAccepted, &act
+	accepted.Action = act.ID
+	seen := action.CallSeen{Verdict: action.Open, Match: claim.Match}
+	err = tx.Append(callEvent(tx.Now(), call, a.run, act.ID, action.CallAccepted, seen), logged, accepted)
+	if err != nil {
+		return act, nil, err
+	}
+	if act, err = g.authorize(tx, act, op); err != nil {
+		return act, nil, err
+	}
+	return g.planIn(tx, act)
+}
+
+// keepPlan stores the arguments and the exact bytes of the operation apart from the journal.
+func (g *Gateway) keepPlan(tx store.Tx, a asked, intent *action.Intent, act *action.Action, op action.Operation) (err error) {
+	if err = tx.PutContract(a.contract.Digest, a.Tool, a.contract.Source); err != nil {
+		return err
+	}
+	if intent.Arguments, err = tx.PutPayload(store.Arguments, string(intent.ID), a.resolved.Canonical); err != nil {
+		return err
+	}
+	data, err := json.Marshal(op)
+	if err != nil {
+		return err
+	}
+	act.Operation, err = tx.PutPayload(store.Operation, string(act.ID), data)
+	return err
+}
+
+func (g *Gateway) newAction(tx store.Tx, a asked, intent action.Intent, op action.Operation, id action.ID, claim action.Claim) action.Action {
+	c := a.contract
+	act := action.Action{
+		ID: id, Intent: intent.ID, Run: a.run.ID, Actor: a.Actor.String(), Tool: a.Tool,
+		State: action.Accepted, Delivery: action.DeliveryNone,
+		Class: c.Class, Contract: c.Digest, MaxAttempts: c.MaxAttempts, KeyLife: c.KeyLife, AttachFor: c.AttachFor,
+		Channel: op.Channel, Target: op.Target, Method: op.Method, Template: op.Template, Credential: op.Credential,
+		Digests: a.Variants[0].Digests, Trace: action.Trace{TraceID: newTraceID(), SpanID: newSpanID()},
+		AcceptedAt: tx.Now(), UpdatedAt: tx.Now(),
+	}
+	switch {
+	case claim.Match == action.MatchRepeat:
+		act.Repeats = claim.Prior.ID
+	case claim.Prior != nil:
+		act.Similar = claim.Prior.ID
+	}
+	return act
+}
+
+// authorize asks the ladder, and binds what it says to exactly this action: its target, its credential, its bytes.
+func (g *Gateway) authorize(tx store.Tx, act action.Action, op action.Operation) (action.Action, error) {
+	decision := ladder.Decide(g.facts(act))
+	binding := &action.Binding{Decision: action.DecisionID(newID(action.DecisionPrefix)), Kind: "policy", Rule: decision.Rule}
+	if decision.Verdict != ladder.Allow {
+		return g.move(tx, act, action.Moved{
+			Transition: action.T5, FromAttempt: act.Attempt, RejectReason: decision.Reason, Reason: decision.Rule, Binding: binding,
+		})
+	}
+	var err error
+	if binding.Digest, err = digest.Binding(act.ID, op, act.Operation); err != nil {
+		return act, err
+	}
+	return g.move(tx, act, action.Moved{Transition: action.T3, FromAttempt: act.Attempt, Binding: binding})
+}
+
+// facts are what the ladder decides on.
+func (g *Gateway) facts(act action.Action) ladder.Facts {
+	facts := ladder.Facts{ActorVerified: true, VaultLocked: act.Credential != "" && g.vault.Locked()}
+	if c, ok := g.contracts.Tool(act.Tool); ok {
+		facts.EachUse = c.EachUse
+	}
+	return facts
+}

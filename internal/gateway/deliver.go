@@ -1,0 +1,100 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"deed.dev/deed/internal/action"
+	"deed.dev/deed/internal/store"
+)
+
+// deliver makes the answer of a call from the action as it stands. The front door hands it over, and says with Delivered
+// what it knows of the arrival.
+func (g *Gateway) deliver(ctx context.Context, call action.Call, c claimed, act action.Action) (action.Answer, error) {
+	a := action.Answer{
+		Action: act, Held: c.Kind == action.Hold, Attached: c.Kind == action.Attach, Match: c.Match,
+		EffectMode: action.NoEffect, Complete: true,
+	}
+	if ctx.Err() != nil {
+		g.left(ctx, call, act)
+	}
+	ctx = context.WithoutCancel(ctx)
+	if a.Held {
+		a.Code = action.CodeHeld
+		return a, nil
+	}
+	a.Code = action.CodeFor(act, a.Attached)
+	if until := time.Until(act.NotBefore); until > 0 && act.State == action.Authorized {
+		a.RetryAfter = until
+	}
+	if act.Attempt > 0 {
+		a.EffectMode = action.Fresh
+		if c.Prior != nil && a.Attached && c.action.State.Final() {
+			a.EffectMode = action.Replay
+		}
+	}
+	var err error
+	if a.Attempts, err = g.store.Attempts(ctx, act.ID); err != nil {
+		g.log.Error("the attempts of an action could not be read", "action_id", act.ID, "error", err)
+	}
+	if err := g.fill(ctx, &a); err != nil {
+		g.log.Error("the recorded result of an action could not be read", "action_id", act.ID, "error", err)
+		a.Complete = false
+	}
+	return a, nil
+}
+
+// fill adds the recorded answer of the target, and the token for a deliberate repeat of what is completed.
+func (g *Gateway) fill(ctx context.Context, a *action.Answer) error {
+	if a.Action.Result == "" || !a.Action.State.Final() {
+		return nil
+	}
+	stored, body, err := g.store.Result(ctx, a.Action.Result)
+	if err != nil {
+		return err
+	}
+	a.Result, a.MediaType, a.Complete, a.Withheld, a.ResultSize = body, stored.MediaType, stored.Complete, stored.Withheld, stored.Size
+	if a.Action.State != action.Completed || a.Action.RepeatToken == "" {
+		return nil
+	}
+	token, err := g.store.Payload(ctx, store.Repeat, string(a.Action.Result))
+	a.RepeatOf = string(token)
+	return err
+}
+
+// Delivered records what a front door knows of an answer's arrival. Nobody waits for it: it is evidence, and losing it
+// only means that the result counts as undelivered.
+func (g *Gateway) Delivered(id action.ID, to action.Delivery, why string) {
+	g.later(func(tx store.Tx) error {
+		act, err := tx.Action(id)
+		if err != nil || !act.Delivery.CanBecome(to) || act.Delivery == to {
+			return err
+		}
+		return tx.Append(deliveryEvent(tx.Now(), act, to, why))
+	})
+}
+
+// ErrCancelled is the cause of a context that the caller ended on purpose, and not by going away.
+var ErrCancelled = errors.New("the caller cancelled the call")
+
+// left records that a caller cancelled or went away while its action ran. It is a wish: the action goes on, and its
+// outcome is recorded.
+func (g *Gateway) left(ctx context.Context, call action.Call, act action.Action) {
+	why := "caller_left"
+	if errors.Is(context.Cause(ctx), ErrCancelled) {
+		why = "cancel_requested"
+	}
+	run := action.Run{ID: act.Run}
+	g.later(func(tx store.Tx) error {
+		return tx.Append(callEvent(tx.Now(), call, run, act.ID, action.CallLeft, action.CallSeen{Prior: act.State, Why: why}))
+	})
+}
+
+func deliveryEvent(now time.Time, act action.Action, to action.Delivery, why string) action.Event {
+	return action.Event{
+		ID: action.EventID(newID(action.EventPrefix)), Time: now, Kind: action.ActionDelivery,
+		Run: act.Run, Intent: act.Intent, Action: act.ID, Trace: act.Trace,
+		DeliveryBody: &action.DeliveryMoved{From: act.Delivery, To: to, Why: why},
+	}
+}

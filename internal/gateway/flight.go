@@ -1,0 +1,72 @@
+package gateway
+
+import (
+	"sync"
+
+	"deed.dev/deed/internal/action"
+)
+
+// A flight is the work on one action in this process. There is at most one for an action: whoever comes while it runs
+// waits for it, so that two calls never send the same thing side by side.
+type flight struct {
+	id      action.ID
+	done    chan struct{}
+	action  action.Action // as the work left it; read after done
+	waiting int           // callers that still wait
+}
+
+type flights struct {
+	mu      sync.Mutex
+	running map[action.ID]*flight
+}
+
+// reserve registers a flight before its action becomes visible to others, so that nobody takes the action for abandoned.
+// Its maker counts as the first who waits.
+func (s *flights) reserve(id action.ID) *flight {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f := &flight{id: id, done: make(chan struct{}), waiting: 1}
+	s.running[id] = f
+	return f
+}
+
+// join waits with the flight of an action, starting one if none runs.
+func (s *flights) join(id action.ID, start func(*flight)) *flight {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f, ok := s.running[id]
+	if !ok {
+		f = &flight{id: id, done: make(chan struct{})}
+		s.running[id] = f
+		start(f)
+	}
+	f.waiting++
+	return f
+}
+
+func (s *flights) leave(f *flight) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f.waiting--
+}
+
+// land ends a flight, wakes everybody who waits for it and reports whether anybody did.
+func (s *flights) land(f *flight, a action.Action) (awaited bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.running, f.id)
+	f.action = a
+	close(f.done)
+	return f.waiting > 0
+}
+
+// fly works on an action apart from whoever asked for it: a caller's leaving ends the waiting, never the work. planned is
+// the attempt that stands in the journal already, if there is one.
+func (g *Gateway) fly(f *flight, act action.Action, planned *action.Attempt) {
+	g.work.Go(func() {
+		act := g.perform(g.ctx, act, planned)
+		if awaited := g.flights.land(f, act); !awaited && act.Delivery == action.DeliveryPending {
+			g.Delivered(act.ID, action.DeliveryInterrupted, "caller_left")
+		}
+	})
+}

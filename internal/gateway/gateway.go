@@ -1,0 +1,98 @@
+// Package gateway is the line that every action takes: submit, claim, perform, deliver, and recover after a crash.
+//
+//	agent ─▶ front door ─▶ Submit: resolve ─▶ claim ─▶ perform ─▶ deliver ─▶ agent
+//	                                           │          │  ▲
+//	                                           │          │  └ outcome, durable, then the answer
+//	                                           │          └ plan, durable, then the send
+//	                                           └ found or new, allowed and planned: one durable commit
+//
+// perform.go is the only code that calls an executor. The package knows no protocol of a front door, no SQL and nothing
+// of how a target is reached.
+package gateway
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"deed.dev/deed/internal/action"
+	"deed.dev/deed/internal/contract"
+	"deed.dev/deed/internal/digest"
+	"deed.dev/deed/internal/store"
+)
+
+// An Executor performs one attempt of one operation and says what it proved. It makes exactly one send, never a second
+// one, and reports what it cannot tell as indeterminate. ctx ends only when the gateway gives up on the attempt; a
+// caller's leaving does not end it.
+type Executor interface {
+	Perform(ctx context.Context, d action.Dispatch) action.Outcome
+}
+
+// Vault is what the gateway asks of the credentials: whether they are open, and to read one anew after a target refused
+// it. It never sees a secret.
+type Vault interface {
+	Locked() bool
+	Refresh(ref string) error
+}
+
+// Options are the parts of a gateway.
+type Options struct {
+	Store     store.Store
+	Contracts *contract.Set
+	Keys      *digest.Keys
+	Vault     Vault
+	Executors map[string]Executor // by channel
+	Wait      time.Duration       // how long one call waits for an outcome before it answers "in progress"
+	Log       *slog.Logger
+}
+
+// Gateway runs actions. Make one with New, call Recover before the doors open, and Close when they are shut.
+type Gateway struct {
+	store     store.Store
+	contracts *contract.Set
+	keys      *digest.Keys
+	vault     Vault
+	executors map[string]Executor
+	wait      time.Duration
+	log       *slog.Logger
+
+	runs    knownRuns
+	flights flights
+	older   olderContracts
+
+	ctx    context.Context // of everything that outlives its caller
+	cancel context.CancelFunc
+	work   sync.WaitGroup
+}
+
+// New makes a gateway. It starts nothing.
+func New(o Options) *Gateway {
+	g := &Gateway{
+		store: o.Store, contracts: o.Contracts, keys: o.Keys, vault: o.Vault,
+		executors: o.Executors, wait: o.Wait, log: o.Log,
+	}
+	g.flights.running = map[action.ID]*flight{}
+	g.older.parsed = map[string]*contract.Contract{}
+	g.ctx, g.cancel = context.WithCancel(context.Background())
+	return g
+}
+
+// Close waits for the attempts that are under way, for as long as ctx allows, and then gives up on them: what they were
+// doing is found as unknown at the next start.
+func (g *Gateway) Close(ctx context.Context) error {
+	done := make(chan struct{})
+	go func() { g.work.Wait(); close(done) }()
+	select {
+	case <-done:
+		g.cancel()
+		return nil
+	case <-ctx.Done():
+		g.cancel()
+		<-done
+		return ctx.Err()
+	}
+}
+
+// Contracts is the set of tools that this gateway offers.
+func (g *Gateway) Contracts() *contract.Set { return g.contracts }

@@ -1,0 +1,194 @@
+package gateway
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"deed.dev/deed/internal/action"
+	"deed.dev/deed/internal/store"
+)
+
+// planIn writes the next attempt down inside a change that is under way, if the rule allows one. A nil attempt means
+// that nothing may be sent now.
+func (g *Gateway) planIn(tx store.Tx, act action.Action) (action.Action, *action.Attempt, error) {
+	act, err := g.ready(tx, act)
+	if err != nil {
+		return act, nil, err
+	}
+	transition, ok := act.MaySend(tx.Now(), tx.ClockBack())
+	if !ok {
+		act, err = g.giveUp(tx, act)
+		return act, nil, err
+	}
+	if tx.Now().Before(act.NotBefore) {
+		return act, nil, nil
+	}
+	attempt := &action.Attempt{
+		ID: action.AttemptID(newID(action.AttemptPrefix)), Action: act.ID, Number: act.Attempt + 1,
+		State: action.AttemptSent, SpanID: newSpanID(), Started: tx.Now(),
+	}
+	moved := action.Moved{Transition: transition, FromAttempt: act.Attempt, Reason: act.Reason, Started: attempt}
+	if act.KeyLife > 0 && act.DispatchedAt.IsZero() {
+		moved.ResendBefore = tx.Now().Add(act.KeyLife)
+	}
+	act, err = g.move(tx, act, moved)
+	return act, attempt, err
+}
+
+// ready brings an action to where the rule can speak about it: allowed, or unknown when whoever sent it is gone.
+func (g *Gateway) ready(tx store.Tx, act action.Action) (action.Action, error) {
+	switch {
+	case act.State == action.Accepted:
+		op, err := g.recorded(g.ctx, act)
+		if err != nil {
+			return act, err
+		}
+		return g.authorize(tx, act, op)
+	case act.State == action.Dispatched:
+		s := act.Settle(action.Outcome{Reason: "process_lost"})
+		return g.move(tx, act, action.Moved{
+			Transition: s.Transition, FromAttempt: act.Attempt, Reason: s.Reason, Recovery: s.Recovery,
+			Ended: &action.Attempt{Action: act.ID, Number: act.Attempt, State: action.AttemptSent, Reason: s.Reason},
+		})
+	case act.State == action.Failed && act.FailureClass == action.NotSent && act.AttemptsLeft() > 0:
+		return g.move(tx, act, action.Moved{Transition: action.T22, FromAttempt: act.Attempt, Reason: "asked_again"})
+	default:
+		return act, nil
+	}
+}
+
+// giveUp hands an unknown action to a person when nothing that deed may do by itself can settle it any more.
+func (g *Gateway) giveUp(tx store.Tx, act action.Action) (action.Action, error) {
+	resendable := act.Class == action.RepeatableWithKey || act.Class == action.ReadOnly
+	if act.State != action.Unknown || act.Recovery != action.Reconciling || !resendable {
+		return act, nil
+	}
+	reason := "resend_time_over"
+	if act.AttemptsLeft() <= 0 {
+		reason = "attempts_exhausted"
+	}
+	return g.move(tx, act, action.Moved{
+		Transition: action.T19, FromAttempt: act.Attempt, Reason: reason, Recovery: action.ReviewRequired,
+	})
+}
+
+// outcomeIn turns an outcome into the move that it leads to, and keeps the target's answer.
+func (g *Gateway) outcomeIn(tx store.Tx, act action.Action, planned action.Attempt, o action.Outcome) (action.Moved, error) {
+	s := act.Settle(o)
+	moved := action.Moved{
+		Transition: s.Transition, FromAttempt: act.Attempt, Reason: s.Reason,
+		FailureClass: s.FailureClass, Recovery: s.Recovery,
+		Ended: &action.Attempt{
+			ID: planned.ID, Action: act.ID, Number: planned.Number, State: o.State, Certainty: o.Certainty,
+			BytesSent: o.BytesSent, Status: o.Status, Reason: o.Reason, Remote: o.Remote,
+			SpanID: planned.SpanID, Started: planned.Started, Ended: tx.Now(),
+		},
+	}
+	if s.Transition == action.T14 && o.RetryAfter > 0 {
+		moved.NotBefore = tx.Now().Add(o.RetryAfter)
+	}
+	if o.Status == 0 {
+		return moved, nil
+	}
+	var err error
+	moved.Result, err = keep(tx, act, s, o.Result)
+	return moved, err
+}
+
+// keep stores the target's answer apart from the journal. A completed action with effects also gets the token that a
+// deliberate repeat has to cite: it stands nowhere else.
+func keep(tx store.Tx, act action.Action, s action.Settlement, r action.Result) (*action.StoredResult, error) {
+	stored := &action.StoredResult{
+		ID: action.ResultID(newID(action.ResultPrefix)), MediaType: r.MediaType, Size: r.Size,
+		Complete: r.Complete, Withheld: r.Withheld,
+	}
+	var err error
+	if stored.Commitment, err = tx.PutPayload(store.Answer, string(stored.ID), r.Body); err != nil {
+		return nil, err
+	}
+	if s.Transition.To() == action.Completed && act.Class != action.ReadOnly {
+		token := newToken(action.RepeatPrefix)
+		if _, err = tx.PutPayload(store.Repeat, string(stored.ID), []byte(token)); err != nil {
+			return nil, err
+		}
+		stored.RepeatToken = tokenDigest(token)
+	}
+	return stored, nil
+}
+
+// refreshed reads the credential anew after the first refusal of it. The contract promised that such a refusal comes
+// before any effect; a second one is the target's last word.
+func (g *Gateway) refreshed(act action.Action, o action.Outcome) action.Outcome {
+	if o.Reason != "unauthorized" || !o.Retry {
+		return o
+	}
+	if act.Reason == "credential_refreshed" {
+		o.Retry = false
+		return o
+	}
+	if err := g.vault.Refresh(act.Credential); err != nil {
+		g.log.Warn("a refused credential could not be read anew", "action_id", act.ID, "credential", act.Credential)
+		o.Retry = false
+		return o
+	}
+	o.Reason = "credential_refreshed"
+	return o
+}
+
+// move journals a transition and gives the action as it stands after it.
+func (g *Gateway) move(tx store.Tx, act action.Action, m action.Moved) (action.Action, error) {
+	ev := action.Event{
+		ID: action.EventID(newID(action.EventPrefix)), Time: tx.Now(), Kind: action.MovedTo(m.Transition.To()),
+		Run: act.Run, Intent: act.Intent, Action: act.ID, Trace: act.Trace, MoveBody: &m,
+	}
+	for _, attempt := range []*action.Attempt{m.Ended, m.Started} {
+		if attempt != nil && attempt.ID != "" {
+			ev.Attempt = attempt.ID
+			ev.Trace = action.Trace{TraceID: act.Trace.TraceID, SpanID: attempt.SpanID, ParentSpanID: act.Trace.SpanID}
+		}
+	}
+	if err := tx.Append(ev); err != nil {
+		return act, err
+	}
+	return act.Apply(ev)
+}
+
+// recorded reads the operation back from the record, checked against the commitment in the journal.
+func (g *Gateway) recorded(ctx context.Context, act action.Action) (action.Operation, error) {
+	var op action.Operation
+	data, err := g.store.Payload(ctx, store.Operation, string(act.ID))
+	if err != nil {
+		return op, err
+	}
+	if err := json.Unmarshal(data, &op); err != nil {
+		return op, fmt.Errorf("the recorded operation of %s: %w", act.ID, err)
+	}
+	return op, nil
+}
+
+// mustCommit commits a change that may not be refused for want of room, such as an outcome.
+func (g *Gateway) mustCommit(change func(store.Tx) error) error {
+	for {
+		err := g.store.Commit(context.Background(), change)
+		if !errors.Is(err, store.ErrFull) {
+			return err
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// notSent is the outcome of an attempt that ended before anything could leave.
+func (g *Gateway) notSent(act action.Action, reason string, err error) action.Outcome {
+	g.log.Error("nothing was sent", "action_id", act.ID, "reason", reason, "error", err)
+	return action.Outcome{State: action.AttemptNotSent, Certainty: action.NoEffectProven, Reason: reason}
+}
+
+func tokenDigest(token string) string {
+	sum := sha256.Sum256([]byte(token))
+	return hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,49 @@
+package gateway
+
+import (
+	"context"
+	"time"
+
+	"deed.dev/deed/internal/action"
+)
+
+// Submit takes one call to its answer: who asks, which operation is meant, is it a repeat, may it run, what came of it.
+//
+// An error is always an *action.Error, and means that this call made no action. Everything else, an unknown outcome
+// included, is an Answer. When ctx ends the caller has left: Submit returns what is known, and what was sent goes on.
+func (g *Gateway) Submit(ctx context.Context, call action.Call) (action.Answer, error) {
+	call.ID = action.CallID(newID(action.CallPrefix))
+	run, err := g.identify(ctx, call)
+	if err != nil {
+		return action.Answer{}, g.refused(call, run, err)
+	}
+	asked, err := g.resolve(ctx, call, run)
+	if err != nil {
+		return action.Answer{}, g.refused(call, run, err)
+	}
+	claimed, err := g.claim(ctx, call, asked)
+	if err != nil {
+		return action.Answer{}, g.refused(call, run, err)
+	}
+	act := g.carryOn(ctx, claimed)
+	return g.deliver(ctx, call, claimed, act)
+}
+
+// carryOn brings a claimed action as far as this call may bring it, and waits for that a bounded time.
+func (g *Gateway) carryOn(ctx context.Context, c claimed) action.Action {
+	if !c.carriesOn() {
+		return c.action
+	}
+	f := c.flight
+	if f == nil {
+		f = g.flights.join(c.action.ID, func(f *flight) { g.fly(f, c.action, nil) })
+	}
+	defer g.flights.leave(f)
+	select {
+	case <-f.done:
+		return f.action
+	case <-ctx.Done():
+	case <-time.After(g.wait):
+	}
+	return g.current(c.action)
+}

@@ -1,0 +1,135 @@
+package mcpserver
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"deed.dev/deed/internal/action"
+)
+
+// ServeStream serves one peer over a byte stream until the peer closes it. Calls that are under way then go on without
+// the peer; what they come to is recorded.
+func (s *Server) ServeStream(ctx context.Context, r io.ReadCloser, w io.WriteCloser, actor action.Actor, transport string) error {
+	t := &streamTransport{
+		inner: &mcp.IOTransport{Reader: r, Writer: w, MaxLineLength: maxBody}, server: s, actor: actor, name: transport,
+	}
+	err := s.newMCP().Run(ctx, t)
+	if errors.Is(err, io.EOF) || errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+// streamTransport notes the protocol's numbers of each message as it passes, as the HTTP door does with each request.
+type streamTransport struct {
+	inner  mcp.Transport
+	server *Server
+	actor  action.Actor
+	name   string
+}
+
+// Connect opens the stream.
+func (t *streamTransport) Connect(ctx context.Context) (mcp.Connection, error) {
+	inner, err := t.inner.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c := &streamConnection{Connection: inner, t: t, open: map[jsonrpc.ID][]string{}}
+	c.gone, c.leave = context.WithCancel(context.WithoutCancel(ctx))
+	return c, nil
+}
+
+type streamConnection struct {
+	mcp.Connection
+	t     *streamTransport
+	gone  context.Context
+	leave context.CancelFunc
+
+	mu   sync.Mutex
+	open map[jsonrpc.ID][]string // exchanges under way, by request id; a careless client uses one id twice
+}
+
+// Read passes a message on. A call gets an exchange.
+func (c *streamConnection) Read(ctx context.Context) (jsonrpc.Message, error) {
+	message, err := c.Connection.Read(ctx)
+	if err != nil {
+		c.leave()
+		return nil, err
+	}
+	if req, ok := message.(*jsonrpc.Request); ok && req.IsCall() {
+		req.Extra = &mcp.RequestExtra{Header: http.Header{exchangeHeader: {c.begin(req.ID)}}}
+	}
+	return message, nil
+}
+
+func (c *streamConnection) begin(id jsonrpc.ID) string {
+	name := c.t.server.exchanges.add(&exchange{
+		actor: c.t.actor, verified: true, gone: c.gone,
+		protocol: action.Correlation{Transport: c.t.name, RequestID: bounded(requestID(id)), Session: action.NoSession},
+	})
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.open[id] = append(c.open[id], name)
+	return name
+}
+
+// Write passes a message on and notes whether an answer could be written.
+func (c *streamConnection) Write(ctx context.Context, message jsonrpc.Message) error {
+	err := c.Connection.Write(ctx, message)
+	if res, ok := message.(*jsonrpc.Response); ok {
+		c.end(res.ID, err != nil || c.gone.Err() != nil)
+	}
+	return err
+}
+
+func (c *streamConnection) end(id jsonrpc.ID, failed bool) {
+	c.mu.Lock()
+	names := c.open[id]
+	if len(names) == 0 {
+		c.mu.Unlock()
+		return
+	}
+	name := names[0]
+	if c.open[id] = names[1:]; len(names) == 1 {
+		delete(c.open, id)
+	}
+	c.mu.Unlock()
+	if e := c.t.server.exchanges.find(name); e != nil {
+		c.t.server.handedOver(e, failed)
+	}
+	c.t.server.exchanges.remove(name)
+}
+
+// Close ends the stream. Answers that were not written are interrupted.
+func (c *streamConnection) Close() error {
+	c.leave()
+	c.mu.Lock()
+	open := c.open
+	c.open = map[jsonrpc.ID][]string{}
+	c.mu.Unlock()
+	for _, names := range open {
+		for _, name := range names {
+			c.t.server.exchanges.remove(name)
+		}
+	}
+	return c.Connection.Close()
+}
+
+// requestID is a JSON-RPC id as it stood in the message.
+func requestID(id jsonrpc.ID) string {
+	switch v := id.Raw().(type) {
+	case string:
+		return `"` + v + `"`
+	case int64:
+		return strconv.FormatInt(v, 10)
+	default:
+		return ""
+	}
+}

@@ -1,0 +1,121 @@
+// Package store is the contract between the gateway and the place where its records live. Two implementations keep it,
+// SQLite and PostgreSQL, and storetest is the suite that both pass.
+//
+// A store keeps records and refuses illegal ones. It knows no contract, no target and no rule of who may act, and it
+// decides nothing: every decision is a function that the gateway hands to Commit.
+package store
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"deed.dev/deed/internal/action"
+)
+
+// Errors that callers tell apart.
+var (
+	// ErrFull means that too much waits to be committed: the change was refused at once, and nothing was written.
+	ErrFull = errors.New("too many changes wait to be committed")
+	// ErrLatched means that an earlier write or sync failed. Nothing is written until the store is opened again and its
+	// journal verified.
+	ErrLatched = errors.New("the journal is latched after a failed write")
+	// ErrStale means that somebody else moved the action first.
+	ErrStale = errors.New("the action has moved on")
+	// ErrLocked means that another process holds the data directory. The message names it.
+	ErrLocked = errors.New("the data directory is in use")
+	// ErrNotFound means that there is no such record.
+	ErrNotFound = errors.New("no such record")
+)
+
+// Store keeps events, the rows made from them and the protected payloads.
+type Store interface {
+	// Commit runs change alone, in one transaction with the changes of others who wait, and returns when it is durable.
+	// If change returns an error, nothing of it is kept and that error comes back. change must not block on anything but
+	// tx. A cancelled ctx stops the waiting, never a commit under way.
+	Commit(ctx context.Context, change func(tx Tx) error) error
+	// Later queues a change whose caller does not wait. It is lost if the process dies first, so it may carry evidence of
+	// delivery and no more. It reports ErrFull instead of blocking.
+	Later(change func(tx Tx) error) error
+
+	Reader
+	Close() error
+}
+
+// Reader answers questions from committed records. Nothing that it returns is shared with the store.
+type Reader interface {
+	Action(ctx context.Context, id action.ID) (action.Action, error)
+	Attempts(ctx context.Context, id action.ID) ([]action.Attempt, error)
+	Intent(ctx context.Context, id action.IntentID) (action.Intent, error)
+	Run(ctx context.Context, id action.RunID) (action.Run, error)
+	// Actions lists actions that fit the query, newest first.
+	Actions(ctx context.Context, q Query) ([]action.Action, error)
+	// Result gives the stored answer of a target.
+	Result(ctx context.Context, id action.ResultID) (action.StoredResult, []byte, error)
+	// Payload gives a protected payload after checking it against its commitment.
+	Payload(ctx context.Context, kind PayloadKind, owner string) ([]byte, error)
+	// ContractText gives the stored text of a contract version, and OpenContracts the versions that open actions of a
+	// tool still use.
+	ContractText(ctx context.Context, digest string) ([]byte, error)
+	OpenContracts(ctx context.Context, tool string) ([]string, error)
+	// OpenKeys lists the fingerprint keys that open actions still use.
+	OpenKeys(ctx context.Context) ([]string, error)
+	// Head is the newest journal record: its sequence number and hash, -1 when there is none.
+	Head(ctx context.Context) (seq int64, hash string, err error)
+	// Records calls each with the records from seq on, in order, until it returns an error.
+	Records(ctx context.Context, seq int64, each func(seq int64, hash [32]byte, body []byte) error) error
+}
+
+// Query selects actions. Empty fields select all.
+type Query struct {
+	States     []action.State
+	Run        action.RunID
+	Intent     action.IntentID
+	Tool       string
+	TraceID    string
+	Host       string
+	Credential string
+	Attempt    action.AttemptID
+	Limit      int // 0 means 100
+	Before     action.ID
+}
+
+// Tx is one change under way. Its reads see everything committed before it and all that it has written itself.
+type Tx interface {
+	// Now is the time of this change: never earlier than the newest journal time, so that a clock which goes backwards
+	// neither reorders events nor reopens a window. ClockBack reports whether the wall clock is behind the journal.
+	Now() time.Time
+	ClockBack() bool
+
+	RunByKey(key string) (action.Run, error)
+	Action(id action.ID) (action.Action, error)
+	ActionByIdemKey(idemKey string) (action.Action, error)
+	ActionByRepeatToken(digest string) (action.Action, error)
+	ActionRepeating(id action.ID) (action.Action, error)
+	// ActionsByFingerprint gives those with any of the fingerprints, newest first, at most 20, open ones first.
+	ActionsByFingerprint(fingerprints []string) ([]action.Action, error)
+	// Unknown gives the actor's unknown actions with any of these effects, or with any of these resources.
+	UnknownByEffect(actor string, effects []string) ([]action.Action, error)
+	UnknownByResource(actor string, resources []string) ([]action.Action, error)
+
+	// Append writes events to the journal and makes the rows from them. An event that does not fit the rows as they are
+	// is ErrStale or an *action.IllegalMoveError, and the whole change is dropped.
+	Append(events ...action.Event) error
+	// Place gives the journal place of the newest event about an action, as written so far.
+	Place(id action.ID) (seq int64, hash string, err error)
+	// PutPayload keeps a protected payload and returns its salted commitment.
+	PutPayload(kind PayloadKind, owner string, content []byte) (action.Commitment, error)
+	// PutContract keeps a contract version's text, once.
+	PutContract(digest, tool string, text []byte) error
+}
+
+// PayloadKind says what a protected payload is.
+type PayloadKind string
+
+// Kinds of payload. Owner is the intent, the action or the result that it belongs to.
+const (
+	Arguments PayloadKind = "arguments"
+	Operation PayloadKind = "operation"
+	Answer    PayloadKind = "answer"
+	Repeat    PayloadKind = "repeat" // the token itself: replays show it again
+)
