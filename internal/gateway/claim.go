@@ -36,7 +36,7 @@ func (c claimed) carriesOn() bool {
 // claim finds the action that a call belongs to or creates one, in one atomic and durable step. A new action that needs
 // nobody's consent is allowed and planned in the same step.
 func (g *Gateway) claim(ctx context.Context, call action.Call, a asked) (claimed, error) {
-	crashpoint.Here("before_claim") // W1
+	crashpoint.Here(crashpoint.BeforeClaim) // W1
 	id := action.ID(newID(action.Prefix))
 	f := g.flights.reserve(id)
 	c, err := g.claimAs(ctx, call, a, id)

@@ -63,6 +63,14 @@ func (g *Gateway) fill(ctx context.Context, a *action.Answer) error {
 	return err
 }
 
+// current reads the action as it stands; when it cannot be read, what was last known is still true.
+func (g *Gateway) current(act action.Action) action.Action {
+	if now, err := g.store.Action(g.ctx, act.ID); err == nil {
+		return now
+	}
+	return act
+}
+
 // Delivered records what a front door knows of an answer's arrival. Nobody waits for it: it is evidence, and losing it
 // only means that the result counts as undelivered.
 func (g *Gateway) Delivered(id action.ID, to action.Delivery, why string) {

@@ -28,9 +28,13 @@ func (g *Gateway) planIn(tx store.Tx, act action.Action) (action.Action, *action
 	if tx.Now().Before(act.NotBefore) {
 		return act, nil, nil
 	}
+	before, err := last(tx, act)
+	if err != nil {
+		return act, nil, err
+	}
 	attempt := &action.Attempt{
 		ID: action.AttemptID(newID(action.AttemptPrefix)), Action: act.ID, Number: act.Attempt + 1,
-		State: action.AttemptSent, SpanID: newSpanID(), Started: tx.Now(),
+		State: action.AttemptSent, SpanID: newSpanID(), RetryOf: before.ID, Started: tx.Now(),
 	}
 	moved := action.Moved{Transition: transition, FromAttempt: act.Attempt, Reason: act.Reason, Started: attempt}
 	if act.KeyLife > 0 && act.DispatchedAt.IsZero() {
@@ -49,17 +53,38 @@ func (g *Gateway) ready(tx store.Tx, act action.Action) (action.Action, error) {
 			return act, err
 		}
 		return g.authorize(tx, act, op)
-	case act.State == action.Dispatched:
-		s := act.Settle(action.Outcome{Reason: "process_lost"})
-		return g.move(tx, act, action.Moved{
-			Transition: s.Transition, FromAttempt: act.Attempt, Reason: s.Reason, Recovery: s.Recovery,
-			Ended: &action.Attempt{Action: act.ID, Number: act.Attempt, State: action.AttemptSent, Reason: s.Reason},
-		})
+	case act.State == action.Dispatched: // nobody works on it, or this would not be asked
+		return g.orphan(tx, act)
 	case act.State == action.Failed && act.FailureClass == action.NotSent && act.AttemptsLeft() > 0:
 		return g.move(tx, act, action.Moved{Transition: action.T22, FromAttempt: act.Attempt, Reason: "asked_again"})
 	default:
 		return act, nil
 	}
+}
+
+// orphan marks an action as unknown that was sent by a process which is gone. Its last attempt stays as it is known: sent.
+func (g *Gateway) orphan(tx store.Tx, act action.Action) (action.Action, error) {
+	attempt, err := last(tx, act)
+	if err != nil {
+		return act, err
+	}
+	s := act.Settle(action.Outcome{Reason: "process_lost"})
+	attempt.State, attempt.Reason = action.AttemptSent, s.Reason
+	return g.move(tx, act, action.Moved{
+		Transition: s.Transition, FromAttempt: act.Attempt, Reason: s.Reason, Recovery: s.Recovery, Ended: &attempt,
+	})
+}
+
+// last is the newest attempt of an action; the zero value if there is none.
+func last(tx store.Tx, act action.Action) (action.Attempt, error) {
+	if act.Attempt == 0 {
+		return action.Attempt{}, nil
+	}
+	attempts, err := tx.Attempts(act.ID)
+	if err != nil || len(attempts) == 0 {
+		return action.Attempt{}, err
+	}
+	return attempts[len(attempts)-1], nil
 }
 
 // giveUp hands an unknown action to a person when nothing that deed may do by itself can settle it any more.

@@ -65,14 +65,14 @@ func (g *Gateway) send(ctx context.Context, act action.Action, planned action.At
 	if !ok {
 		return g.notSent(act, "no_executor", nil)
 	}
-	crashpoint.Here("after_plan") // W2
+	crashpoint.Here(crashpoint.AfterPlan) // W2
 	outcome := executor.Perform(ctx, action.Dispatch{
 		Action: act.ID, Attempt: planned.ID, Number: planned.Number,
 		Operation: op, Token: string(act.ID), Allowed: act.Binding.Digest, Binding: binding,
 		Trace: action.Trace{TraceID: act.Trace.TraceID, SpanID: planned.SpanID, ParentSpanID: act.Trace.SpanID},
 		Judge: g.judge(ctx, act),
 	})
-	crashpoint.Here("after_effect") // W3
+	crashpoint.Here(crashpoint.AfterEffect) // W3
 	return outcome
 }
 
@@ -93,7 +93,7 @@ func (g *Gateway) record(act action.Action, planned action.Attempt, o action.Out
 		return err
 	})
 	if err == nil {
-		crashpoint.Here("after_outcome") // W4
+		crashpoint.Here(crashpoint.AfterOutcome) // W4
 	}
 	return settled, err
 }

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"encoding/json"
 	"sync"
 
 	"deed.dev/deed/internal/action"
@@ -51,7 +52,7 @@ func (g *Gateway) resolve(_ context.Context, call action.Call, run action.Run) (
 func (a *asked) addVariants(keys *digest.Keys, c *contract.Contract, r contract.Resolved) error {
 	record := digest.Record{
 		Actor: a.Actor.String(), Tool: c.Tool, Channel: c.Channel, Target: r.Target(),
-		CredentialRef: c.Credential, Method: c.Method, Arguments: r.MeaningfulArgs(), IntentScope: a.scope(c, r),
+		CredentialRef: c.Credential, Method: c.Method, Arguments: json.RawMessage(r.Meaningful), IntentScope: a.scope(c, r),
 	}
 	for _, key := range keys.All() {
 		digests, err := key.Of(record, r.Meaningful, r.Resource)

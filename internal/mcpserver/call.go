@@ -57,7 +57,7 @@ func decode(req *mcp.CallToolRequest, e *exchange) (action.Call, error) {
 		call.Protocol.Era = bounded(version)
 	}
 	var err error
-	call.Caller, err = identity.CallerKey(req.Params.Meta)
+	call.Caller, _, err = identity.CallerKey(req.Params.Meta)
 	return call, err
 }
 

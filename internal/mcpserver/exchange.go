@@ -63,4 +63,3 @@ func (s *exchanges) remove(name string) {
 	defer s.mu.Unlock()
 	delete(s.open, name)
 }
-

@@ -89,6 +89,7 @@ type Tx interface {
 
 	RunByKey(key string) (action.Run, error)
 	Action(id action.ID) (action.Action, error)
+	Attempts(id action.ID) ([]action.Attempt, error) // in the order of their numbers
 	ActionByIdemKey(idemKey string) (action.Action, error)
 	ActionByRepeatToken(digest string) (action.Action, error)
 	ActionRepeating(id action.ID) (action.Action, error)

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"crypto/x509"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"deed.dev/deed/internal/config"
+	"deed.dev/deed/internal/contract"
+	"deed.dev/deed/internal/digest"
+	"deed.dev/deed/internal/executor/httpexec"
+	"deed.dev/deed/internal/gateway"
+	"deed.dev/deed/internal/identity"
+	"deed.dev/deed/internal/mcpserver"
+	"deed.dev/deed/internal/store/sqlite"
+	"deed.dev/deed/internal/vault"
+)
+
+// line is a whole gateway, from contracts to the MCP door, without its listeners.
+type line struct {
+	store   *sqlite.Store
+	gateway *gateway.Gateway
+	mcp     *mcpserver.Server
+	http    *httpexec.Executor
+	tools   []*contract.Contract
+}
+
+// openLine builds every part in the order in which an action meets them.
+func openLine(ctx context.Context, cfg config.Config, log *slog.Logger) (*line, error) {
+	contracts, err := contract.Load(cfg.Contracts)
+	if err != nil {
+		return nil, &exitError{exitUsage, err}
+	}
+	credentials, err := vault.Load(cfg.Credentials)
+	if err != nil {
+		return nil, &exitError{exitUsage, err}
+	}
+	tokens, err := identity.OpenTokens(cfg.TokensFile())
+	if err != nil {
+		return nil, err
+	}
+	roots, err := certificateRoots(cfg.TLSRoots)
+	if err != nil {
+		return nil, &exitError{exitUsage, err}
+	}
+	l := &line{tools: contracts.Tools()}
+	l.store, err = sqlite.Open(ctx, cfg.DataDir, sqlite.Options{Origin: cfg.Origin, Logger: log})
+	if err != nil {
+		return nil, err
+	}
+	keys, err := digest.OpenKeys(filepath.Join(cfg.DataDir, "fingerprint.keys"))
+	if err != nil {
+		return nil, closing(err, l)
+	}
+	l.http = httpexec.New(httpexec.Options{Vault: credentials, RootCAs: roots})
+	l.gateway = gateway.New(gateway.Options{
+		Store: l.store, Contracts: contracts, Keys: keys, Vault: credentials,
+		Executors: map[string]gateway.Executor{"http": l.http}, Wait: cfg.Wait, Log: log,
+	})
+	l.mcp = mcpserver.New(mcpserver.Options{
+		Gateway: l.gateway, Tools: shownTools(l.tools), Cancelled: gateway.ErrCancelled,
+		Authenticate: tokens.Authenticate, Version: version(), Log: log,
+	})
+	return l, nil
+}
+
+// close lets go of the parts, last built first.
+func (l *line) close() {
+	if l.http != nil {
+		l.http.Close()
+	}
+	_ = l.store.Close()
+}
+
+// finish waits for what is under way and closes.
+func (l *line) finish() error {
+	ctx, cancel := context.WithTimeout(context.Background(), drain)
+	defer cancel()
+	err := l.gateway.Close(ctx)
+	l.close()
+	return err
+}
+
+func closing(err error, l *line) error {
+	_ = l.store.Close()
+	return err
+}
+
+// shownTools are the contracts as agents see them.
+func shownTools(all []*contract.Contract) []mcpserver.Tool {
+	tools := make([]mcpserver.Tool, 0, len(all))
+	for _, c := range all {
+		hints := c.Annotations()
+		tools = append(tools, mcpserver.Tool{
+			Name: c.Tool, Description: c.Description, InputSchema: c.InputSchema(),
+			ReadOnly: hints.ReadOnly, Destructive: hints.Destructive, Idempotent: hints.Idempotent, OpenWorld: hints.OpenWorld,
+			Retry: c.Label(), Class: string(c.Class),
+		})
+	}
+	return tools
+}
+
+// certificateRoots adds the authorities of a PEM file to those of the system.
+func certificateRoots(path string) (*x509.CertPool, error) {
+	if path == "" {
+		return nil, nil
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("tls_roots: %w", err)
+	}
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		pool = x509.NewCertPool()
+	}
+	if !pool.AppendCertsFromPEM(data) {
+		return nil, fmt.Errorf("tls_roots: %s holds no certificate in PEM form", filepath.Base(path))
+	}
+	return pool, nil
+}

@@ -1,0 +1,155 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"deed.dev/deed/internal/config"
+	"deed.dev/deed/internal/identity"
+)
+
+func (a *app) serveCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "serve",
+		Short: "Run the gateway",
+		Long: `Run the gateway until it is told to stop (SIGTERM or Ctrl-C). It serves MCP over HTTP, for holders of a token,
+and over a Unix socket, for agents of this machine. What was sent when it stops is finished or recorded.`,
+		Example: `  deed serve
+  deed serve --listen 127.0.0.1:7333
+  deed serve --config ./deed --data ./state`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return explain(a.serve(cmd.Context())) },
+	}
+	c.Flags().StringVar(&a.flags.Listen, "listen", "", "address of the HTTP door; loopback only")
+	c.Flags().StringVar(&a.flags.LogLevel, "log-level", "", "debug, info, warn or error")
+	return c
+}
+
+// serve runs the daemon: build the line, take up what an earlier process left, then open the doors.
+func (a *app) serve(ctx context.Context) error {
+	cfg, err := a.config()
+	if err != nil {
+		return err
+	}
+	log := a.logger(cfg.LogLevel)
+	line, err := openLine(ctx, cfg, log)
+	if err != nil {
+		return err
+	}
+	defer line.close()
+	found, err := line.gateway.Recover(ctx)
+	if err != nil {
+		return fmt.Errorf("take up what an earlier process left: %w", err)
+	}
+	doors, err := openDoors(cfg, line, log)
+	if err != nil {
+		return err
+	}
+	log.Info("ready", "http", doors.url(), "socket", cfg.Socket, "tools", len(line.tools), "open_actions", found, "version", version())
+	if a.json { // one line for whoever started it
+		if err := a.printJSON(map[string]any{"http": doors.url(), "socket": cfg.Socket, "pid": os.Getpid()}); err != nil {
+			return err
+		}
+	}
+	return doors.serve(ctx)
+}
+
+// doors are the listeners of the daemon.
+type doors struct {
+	line   *line
+	log    *slog.Logger
+	http   net.Listener // nil when the HTTP door is off
+	socket *net.UnixListener
+	server *http.Server
+}
+
+func openDoors(cfg config.Config, l *line, log *slog.Logger) (*doors, error) {
+	d := &doors{line: l, log: log}
+	var err error
+	if d.socket, err = listenSocket(cfg.Socket); err != nil {
+		return nil, err
+	}
+	if cfg.Listen == "" {
+		return d, nil
+	}
+	if d.http, err = net.Listen("tcp", cfg.Listen); err != nil {
+		_ = d.socket.Close()
+		return nil, fmt.Errorf("open the HTTP door: %w; choose another address with --listen", err)
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/mcp", l.mcp.Handler())
+	d.server = &http.Server{
+		Handler: mux, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+	}
+	return d, nil
+}
+
+func (d *doors) url() string {
+	if d.http == nil {
+		return ""
+	}
+	return "http://" + d.http.Addr().String() + "/mcp"
+}
+
+// serve answers until ctx ends, then closes the doors and waits for what is under way.
+func (d *doors) serve(ctx context.Context) error {
+	failed := make(chan error, 2)
+	go func() { failed <- d.serveSocket(ctx) }()
+	if d.http != nil {
+		go func() { failed <- d.server.Serve(d.http) }()
+	}
+	var err error
+	select {
+	case <-ctx.Done():
+	case err = <-failed:
+	}
+	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
+	defer cancel()
+	_ = d.socket.Close()
+	if d.http != nil {
+		err = errors.Join(err, ignoreClosed(d.server.Shutdown(stop)))
+	}
+	return errors.Join(ignoreClosed(err), d.line.gateway.Close(stop))
+}
+
+// drain is how long a stopping daemon waits for answers of targets. What has none by then is unknown at the next start.
+const drain = 20 * time.Second
+
+func ignoreClosed(err error) error {
+	if errors.Is(err, http.ErrServerClosed) || errors.Is(err, net.ErrClosed) || errors.Is(err, context.DeadlineExceeded) {
+		return nil
+	}
+	return err
+}
+
+// serveSocket serves each agent that connects over the Unix socket. Who it is, the kernel says.
+func (d *doors) serveSocket(ctx context.Context) error {
+	for {
+		conn, err := d.socket.AcceptUnix()
+		if err != nil {
+			return err
+		}
+		go d.servePeer(ctx, conn)
+	}
+}
+
+func (d *doors) servePeer(ctx context.Context, conn *net.UnixConn) {
+	defer conn.Close()
+	peer, err := identity.PeerOf(conn)
+	if err != nil {
+		d.log.Warn("a caller could not be identified and was turned away", "error", err)
+		return
+	}
+	if err := d.line.mcp.ServeStream(ctx, conn, conn, peer.Actor(), "mcp-socket"); err != nil {
+		d.log.Warn("a connection ended badly", "actor", peer.Actor().String(), "error", err)
+	}
+}

@@ -1,0 +1,34 @@
+package httpexec
+
+import (
+	"net"
+	"sync"
+)
+
+// meter is a TCP connection that counts what the operating system took. It sits under TLS.
+type meter struct {
+	net.Conn
+	mu   sync.Mutex // held while a write runs
+	sent int64
+}
+
+func (m *meter) Write(p []byte) (int, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n, err := m.Conn.Write(p)
+	m.sent += int64(n)
+	return n, err
+}
+
+// count is what was sent so far. It waits for a write that runs.
+func (m *meter) count() int64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.sent
+}
+
+// cut ends the connection and gives the final count: a write that ran has ended, and none can follow.
+func (m *meter) cut() int64 {
+	_ = m.Conn.Close()
+	return m.count()
+}

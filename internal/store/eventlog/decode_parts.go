@@ -1,0 +1,96 @@
+package eventlog
+
+import (
+	"time"
+
+	"deed.dev/deed/internal/action"
+)
+
+func (w *wire) run(r *reader) *action.Run {
+	run := &action.Run{ID: action.RunID(w.RootRunID), Key: w.Run.Key, Started: r.time(w.Run.StartedAt)}
+	if a := w.Actor; a != nil {
+		run.Actor = action.Actor{Kind: a.Kind, Identity: a.Identity, Strength: action.Strength(a.Strength), Shared: a.Shared}
+	}
+	if p := w.Process; p != nil {
+		run.Actor.Evidence = action.Evidence{PID: p.PID, StartTime: r.uint(p.StartTicks), BootID: p.BootID,
+			Executable: p.Executable, Digest: p.Digest, Via: p.Via}
+	}
+	return run
+}
+
+func (w *wire) actor() string {
+	if w.Actor == nil || w.Actor.Kind == "" {
+		return ""
+	}
+	return w.Actor.Kind + ":" + w.Actor.Identity
+}
+
+func (w *wire) call() *action.CallSeen {
+	c := w.Call
+	seen := &action.CallSeen{
+		Protocol: action.Correlation{Transport: c.Transport, Era: c.Era, RequestID: c.RequestID, Session: c.Session, Client: c.Client},
+		Upstream: action.Upstream{Source: c.Upstream, Traceparent: c.Traceparent, Tracestate: c.Tracestate},
+		Actor:    w.actor(), Match: action.MatchKind(c.Match), Prior: action.State(c.PriorState), Why: c.Why, Code: action.Code(c.Code),
+	}
+	if w.Actor != nil {
+		seen.Strength = action.Strength(w.Actor.Strength)
+	}
+	return seen
+}
+
+func (w *wire) intent(r *reader) *action.Intent {
+	i := w.Intent
+	return &action.Intent{ID: action.IntentID(w.IntentID), Run: action.RunID(w.RootRunID), Tool: i.Tool, Contract: i.Contract,
+		IdemKey: i.IdemKey, Step: i.Step, ToolCallID: i.ToolCallID, KeySource: i.KeySource,
+		Arguments: action.Commitment(i.Arguments), At: r.time(i.LoggedAt)}
+}
+
+func (w *wire) accepted() *action.Action {
+	a := w.Action
+	act := &action.Action{
+		ID: action.ID(w.ActionID), Intent: action.IntentID(w.IntentID), Run: action.RunID(w.RootRunID), Actor: w.actor(),
+		Class: action.Class(a.Class), Contract: a.Contract, MaxAttempts: a.MaxAttempts,
+		KeyLife: time.Duration(a.KeyLifeUS) * time.Microsecond, AttachFor: time.Duration(a.AttachForUS) * time.Microsecond,
+		Channel: a.Channel, Method: a.Method, Template: a.PathTemplate, Credential: a.CredentialRef,
+		Target:    action.Target{Scheme: a.Protocol, Host: a.Host, Port: a.Port, Private: a.Private},
+		Operation: action.Commitment(a.Operation), Repeats: action.ID(a.Repeats), Similar: action.ID(a.SimilarTo),
+	}
+	if d := w.Digests; d != nil {
+		act.Digests = action.Digests{KeyID: d.KeyID, Fingerprint: d.Fingerprint, Effect: d.Effect, Args: d.Args, Resource: d.Resource}
+	}
+	return act
+}
+
+func (w *wire) move(r *reader) *action.Moved {
+	a := w.Action
+	m := &action.Moved{
+		Transition: action.Transition(a.Transition), FromAttempt: a.FromAttempt, Reason: a.Reason,
+		FailureClass: action.FailureClass(a.FailureClass), RejectReason: action.RejectReason(a.RejectReason),
+		Recovery: action.Recovery(a.Recovery), ResendBefore: r.time(a.ResendBefore), NotBefore: r.time(a.NotBefore),
+	}
+	if b := w.Binding; b != nil {
+		m.Binding = &action.Binding{Decision: action.DecisionID(b.DecisionID), Kind: b.Kind, Rule: b.Rule, Digest: b.Digest}
+	}
+	if w.Attempt != nil {
+		m.Started = w.Attempt.attempt(r, w.ActionID)
+	}
+	if w.Outcome != nil {
+		m.Ended = w.Outcome.attempt(r, w.ActionID)
+	}
+	if res := w.Result; res != nil {
+		m.Result = &action.StoredResult{ID: action.ResultID(res.ResultID), Commitment: action.Commitment(res.Commitment),
+			MediaType: res.MediaType, Size: res.Size, Complete: res.Complete, Withheld: res.Withheld, RepeatToken: res.RepeatDigest}
+	}
+	return m
+}
+
+func (a *wireAttempt) attempt(r *reader, id string) *action.Attempt {
+	certainty := action.Certainty(a.Certainty)
+	if a.Certainty == action.Indeterminate.String() {
+		certainty = action.Indeterminate
+	}
+	return &action.Attempt{ID: action.AttemptID(a.AttemptID), Action: action.ID(id), Number: a.Number,
+		State: action.AttemptState(a.State), Certainty: certainty, BytesSent: a.BytesSent, Status: a.HTTPStatus,
+		Reason: a.Reason, Remote: a.Remote, SpanID: a.SpanID, RetryOf: action.AttemptID(a.RetryOf),
+		Started: r.time(a.StartedAt), Ended: r.time(a.EndedAt)}
+}

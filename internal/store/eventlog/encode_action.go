@@ -1,0 +1,129 @@
+package eventlog
+
+import (
+	"time"
+
+	"deed.dev/deed/internal/action"
+)
+
+// actionMembers adds what an action's event records: the resolved place always, then what the event brought.
+func actionMembers(m members, ev action.Event, about action.Action) {
+	act := members{
+		"host":     about.Target.Host,
+		"port":     int64(about.Target.Port),
+		"protocol": about.Target.Scheme,
+	}
+	put(act, "channel", about.Channel)
+	put(act, "method", about.Method)
+	put(act, "path_template", about.Template)
+	put(act, "credential_ref", about.Credential)
+	m["action"] = act
+
+	switch {
+	case ev.AcceptedBody != nil:
+		acceptedMembers(m, act, about)
+	case ev.MoveBody != nil:
+		moveMembers(m, act, *ev.MoveBody)
+	default:
+		d := members{"from": string(ev.DeliveryBody.From), "to": string(ev.DeliveryBody.To)}
+		put(d, "why", ev.DeliveryBody.Why)
+		m["delivery"] = d
+	}
+}
+
+func acceptedMembers(m, act members, a action.Action) {
+	act["state"] = string(action.Accepted)
+	act["max_attempts"] = int64(a.MaxAttempts)
+	put(act, "class", a.Class)
+	put(act, "contract", a.Contract)
+	put(act, "operation", a.Operation)
+	put(act, "repeats", a.Repeats)
+	put(act, "similar_to", a.Similar)
+	putMicros(act, "key_life_us", a.KeyLife)
+	putMicros(act, "attach_for_us", a.AttachFor)
+	if len(a.Target.Private) > 0 {
+		act["private"] = a.Target.Private
+	}
+	if d := a.Digests; d != (action.Digests{}) {
+		digests := members{}
+		put(digests, "key_id", d.KeyID)
+		put(digests, "fingerprint", d.Fingerprint)
+		put(digests, "effect_fingerprint", d.Effect)
+		put(digests, "args_fingerprint", d.Args)
+		put(digests, "resource_fingerprint", d.Resource)
+		m["digests"] = digests
+	}
+}
+
+func putMicros(m members, name string, d time.Duration) {
+	if d != 0 {
+		m[name] = d.Microseconds()
+	}
+}
+
+func moveMembers(m, act members, v action.Moved) {
+	act["transition"] = string(v.Transition)
+	act["from_attempt"] = int64(v.FromAttempt)
+	put(act, "from_state", v.Transition.From())
+	put(act, "state", v.Transition.To())
+	put(act, "reason", v.Reason)
+	put(act, "failure_class", v.FailureClass)
+	put(act, "reject_reason", v.RejectReason)
+	put(act, "recovery", v.Recovery)
+	putTime(act, "resend_before", v.ResendBefore)
+	putTime(act, "not_before", v.NotBefore)
+	if v.Binding != nil {
+		m["binding"] = bindingMembers(*v.Binding)
+	}
+	if v.Started != nil {
+		m["attempt"] = attemptMembers(*v.Started)
+	}
+	if v.Ended != nil {
+		m["outcome"] = attemptMembers(*v.Ended)
+	}
+	if v.Result != nil {
+		m["result"] = resultMembers(*v.Result)
+	}
+}
+
+func bindingMembers(b action.Binding) members {
+	m := members{}
+	put(m, "decision_id", b.Decision)
+	put(m, "kind", b.Kind)
+	put(m, "rule", b.Rule)
+	put(m, "binding_digest", b.Digest)
+	return m
+}
+
+func attemptMembers(a action.Attempt) members {
+	m := members{
+		"attempt_id": string(a.ID),
+		"number":     int64(a.Number),
+		"bytes_sent": a.BytesSent,
+		"certainty":  a.Certainty.String(),
+	}
+	if a.Status != 0 {
+		m["http_status"] = int64(a.Status)
+	}
+	put(m, "state", a.State)
+	put(m, "reason", a.Reason)
+	put(m, "remote", a.Remote)
+	put(m, "span_id", a.SpanID)
+	put(m, "retry_of", a.RetryOf)
+	putTime(m, "started_at", a.Started)
+	putTime(m, "ended_at", a.Ended)
+	return m
+}
+
+func resultMembers(r action.StoredResult) members {
+	m := members{
+		"result_id": string(r.ID),
+		"size":      r.Size,
+		"complete":  r.Complete,
+		"withheld":  r.Withheld,
+	}
+	put(m, "commitment", r.Commitment)
+	put(m, "media_type", r.MediaType)
+	put(m, "repeat_digest", r.RepeatToken)
+	return m
+}

@@ -1,0 +1,161 @@
+package eventlog
+
+// wire is a body as JSON. The names are part of the journal's format: they are added to, never changed.
+type wire struct {
+	Prev string `json:"prev"`
+	Seq  int64  `json:"seq"`
+	V    int64  `json:"v"`
+
+	Event        string `json:"event"`
+	EventID      string `json:"event_id"`
+	Time         string `json:"time"`
+	RootRunID    string `json:"root_run_id"`
+	IntentID     string `json:"intent_id"`
+	ActionID     string `json:"action_id"`
+	AttemptID    string `json:"attempt_id"`
+	CallID       string `json:"call_id"`
+	TraceID      string `json:"trace_id"`
+	SpanID       string `json:"span_id"`
+	ParentSpanID string `json:"parent_span_id"`
+	EdgeType     string `json:"edge_type"`
+	After        string `json:"after"`
+
+	Actor    *wireActor    `json:"actor"`
+	Process  *wireProcess  `json:"process"`
+	Run      *wireRun      `json:"run"`
+	Call     *wireCall     `json:"call"`
+	Intent   *wireIntent   `json:"intent"`
+	Action   *wireAction   `json:"action"`
+	Digests  *wireDigests  `json:"digests"`
+	Binding  *wireBinding  `json:"binding"`
+	Attempt  *wireAttempt  `json:"attempt"`
+	Outcome  *wireAttempt  `json:"outcome"`
+	Result   *wireResult   `json:"result"`
+	Delivery *wireDelivery `json:"delivery"`
+}
+
+type wireActor struct {
+	Kind     string `json:"kind"`
+	Identity string `json:"identity"`
+	Strength string `json:"strength"`
+	Shared   bool   `json:"shared"`
+}
+
+type wireProcess struct {
+	PID        int    `json:"pid"`
+	StartTicks string `json:"start_ticks"`
+	BootID     string `json:"boot_id"`
+	Executable string `json:"executable"`
+	Digest     string `json:"digest"`
+	Via        string `json:"via"`
+}
+
+type wireRun struct {
+	Key       string `json:"key"`
+	StartedAt string `json:"started_at"`
+}
+
+type wireCall struct {
+	Transport   string `json:"transport"`
+	Era         string `json:"era"`
+	RequestID   string `json:"request_id"`
+	Session     string `json:"session"`
+	Client      string `json:"client"`
+	Upstream    string `json:"upstream_context_source"`
+	Traceparent string `json:"traceparent"`
+	Tracestate  string `json:"tracestate"`
+	Match       string `json:"match"`
+	PriorState  string `json:"prior_state"`
+	Why         string `json:"why"`
+	Code        string `json:"code"`
+}
+
+type wireIntent struct {
+	Tool       string `json:"tool"`
+	Contract   string `json:"contract"`
+	IdemKey    string `json:"idem_key"`
+	Step       int64  `json:"step"`
+	ToolCallID string `json:"tool_call_id"`
+	KeySource  string `json:"key_source"`
+	Arguments  string `json:"arguments"`
+	LoggedAt   string `json:"logged_at"`
+}
+
+type wireAction struct {
+	Channel       string `json:"channel"`
+	Protocol      string `json:"protocol"`
+	Host          string `json:"host"`
+	Port          int    `json:"port"`
+	Method        string `json:"method"`
+	PathTemplate  string `json:"path_template"`
+	CredentialRef string `json:"credential_ref"`
+	State         string `json:"state"`
+
+	// Of an accepted event.
+	Class       string   `json:"class"`
+	Contract    string   `json:"contract"`
+	MaxAttempts int      `json:"max_attempts"`
+	KeyLifeUS   int64    `json:"key_life_us"`
+	AttachForUS int64    `json:"attach_for_us"`
+	Private     []string `json:"private"`
+	Operation   string   `json:"operation"`
+	Repeats     string   `json:"repeats"`
+	SimilarTo   string   `json:"similar_to"`
+
+	// Of a move.
+	Transition   string `json:"transition"`
+	FromState    string `json:"from_state"`
+	FromAttempt  int    `json:"from_attempt"`
+	Reason       string `json:"reason"`
+	FailureClass string `json:"failure_class"`
+	RejectReason string `json:"reject_reason"`
+	Recovery     string `json:"recovery"`
+	ResendBefore string `json:"resend_before"`
+	NotBefore    string `json:"not_before"`
+}
+
+type wireDigests struct {
+	KeyID       string `json:"key_id"`
+	Fingerprint string `json:"fingerprint"`
+	Effect      string `json:"effect_fingerprint"`
+	Args        string `json:"args_fingerprint"`
+	Resource    string `json:"resource_fingerprint"`
+}
+
+type wireBinding struct {
+	DecisionID string `json:"decision_id"`
+	Kind       string `json:"kind"`
+	Rule       string `json:"rule"`
+	Digest     string `json:"binding_digest"`
+}
+
+type wireAttempt struct {
+	AttemptID  string `json:"attempt_id"`
+	Number     int    `json:"number"`
+	State      string `json:"state"`
+	Certainty  string `json:"certainty"`
+	BytesSent  int64  `json:"bytes_sent"`
+	HTTPStatus int    `json:"http_status"`
+	Reason     string `json:"reason"`
+	Remote     string `json:"remote"`
+	SpanID     string `json:"span_id"`
+	RetryOf    string `json:"retry_of"`
+	StartedAt  string `json:"started_at"`
+	EndedAt    string `json:"ended_at"`
+}
+
+type wireResult struct {
+	ResultID     string `json:"result_id"`
+	Commitment   string `json:"commitment"`
+	MediaType    string `json:"media_type"`
+	Size         int64  `json:"size"`
+	Complete     bool   `json:"complete"`
+	Withheld     bool   `json:"withheld"`
+	RepeatDigest string `json:"repeat_digest"`
+}
+
+type wireDelivery struct {
+	From string `json:"from"`
+	To   string `json:"to"`
+	Why  string `json:"why"`
+}
