@@ -48,7 +48,7 @@ type attemptView struct {
 	Number    int                 `json:"attempt"`
 	State     action.AttemptState `json:"state"`
 	Certainty string              `json:"certainty"`
-	BytesSent int64               `json:"bytes_sent"`
+	BytesSent *int64              `json:"bytes_sent"` // null when nobody was left to count
 	Status    int                 `json:"http_status,omitempty"`
 	Reason    string              `json:"reason,omitempty"`
 	Remote    string              `json:"remote,omitempty"`
@@ -122,7 +122,7 @@ func gather(ctx context.Context, r store.Reader, id action.ID, protected bool) (
 	s.Run = runView{run.ID, run.Actor.String(), run.Actor.Strength, stamp(run.Started), run.Actor.Evidence.Digest}
 	for _, t := range attempts {
 		s.Attempts = append(s.Attempts, attemptView{
-			t.ID, t.Number, t.State, t.Certainty.String(), t.BytesSent, t.Status, t.Reason, t.Remote, t.SpanID, t.RetryOf,
+			t.ID, t.Number, t.State, t.Certainty.String(), t.Counted(), t.Status, t.Reason, t.Remote, t.SpanID, t.RetryOf,
 			stamp(t.Started), stamp(t.Ended),
 		})
 	}
@@ -207,7 +207,11 @@ func (a *app) printShown(s shown) error {
 		if t.Status != 0 {
 			status = fmt.Sprintf(" http_status=%d", t.Status)
 		}
-		fmt.Fprintf(a.out, "  trace_id=%s action_id=%s attempt=%d state=%s bytes_sent=%d%s\n", v.TraceID, v.ActionID, t.Number, t.State, t.BytesSent, status)
+		sent := "unknown"
+		if t.BytesSent != nil {
+			sent = fmt.Sprint(*t.BytesSent)
+		}
+		fmt.Fprintf(a.out, "  trace_id=%s action_id=%s attempt=%d state=%s bytes_sent=%s%s\n", v.TraceID, v.ActionID, t.Number, t.State, sent, status)
 	}
 	fmt.Fprintln(a.out, "journal")
 	for _, body := range s.Events {

@@ -91,6 +91,9 @@ type Trace struct {
 	ParentSpanID string
 }
 
+// BytesUnknown is the count of an attempt whose process died: it says nothing, where 0 would say that nothing was sent.
+const BytesUnknown int64 = -1
+
 // Attempt is one actual send.
 type Attempt struct {
 	ID        AttemptID
@@ -98,14 +101,22 @@ type Attempt struct {
 	Number    int
 	State     AttemptState
 	Certainty Certainty
-	BytesSent int64
-	Status    int // of the target; 0 without an answer
+	BytesSent int64 // written to the target's connection; BytesUnknown when nobody was left to say
+	Status    int   // of the target; 0 without an answer
 	Reason    string
 	Remote    string // address that was dialled
 	SpanID    string
 	RetryOf   AttemptID
 	Started   time.Time
 	Ended     time.Time
+}
+
+// Counted is the number of bytes sent, or nil when nobody was left to count.
+func (t Attempt) Counted() *int64 {
+	if t.BytesSent == BytesUnknown {
+		return nil
+	}
+	return &t.BytesSent
 }
 
 // Dispatch is one planned attempt, handed to an executor after its plan is durable.

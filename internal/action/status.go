@@ -44,7 +44,7 @@ type AttemptStatus struct {
 	Number    int          `json:"attempt"`
 	State     AttemptState `json:"state"`
 	Certainty string       `json:"certainty"`
-	BytesSent int64        `json:"bytes_sent"`
+	BytesSent *int64       `json:"bytes_sent"` // null when nobody was left to count
 	Status    int          `json:"target_status,omitempty"`
 	Reason    string       `json:"reason,omitempty"`
 }
@@ -81,7 +81,7 @@ func (a Answer) Status() Status {
 	for _, t := range a.Attempts {
 		s.Attempts = append(s.Attempts, AttemptStatus{
 			ID: t.ID, Number: t.Number, State: t.State, Certainty: t.Certainty.String(),
-			BytesSent: t.BytesSent, Status: t.Status, Reason: t.Reason,
+			BytesSent: t.Counted(), Status: t.Status, Reason: t.Reason,
 		})
 	}
 	if a.Held { // the open action is shown, and nothing of it belongs to this call

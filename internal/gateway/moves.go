@@ -69,7 +69,7 @@ func (g *Gateway) orphan(tx store.Tx, act action.Action) (action.Action, error) 
 		return act, err
 	}
 	s := act.Settle(action.Outcome{Reason: "process_lost"})
-	attempt.State, attempt.Reason = action.AttemptSent, s.Reason
+	attempt.State, attempt.Reason, attempt.BytesSent = action.AttemptSent, s.Reason, action.BytesUnknown
 	return g.move(tx, act, action.Moved{
 		Transition: s.Transition, FromAttempt: act.Attempt, Reason: s.Reason, Recovery: s.Recovery, Ended: &attempt,
 	})

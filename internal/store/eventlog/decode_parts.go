@@ -90,7 +90,15 @@ func (a *wireAttempt) attempt(r *reader, id string) *action.Attempt {
 		certainty = action.Indeterminate
 	}
 	return &action.Attempt{ID: action.AttemptID(a.AttemptID), Action: action.ID(id), Number: a.Number,
-		State: action.AttemptState(a.State), Certainty: certainty, BytesSent: a.BytesSent, Status: a.HTTPStatus,
+		State: action.AttemptState(a.State), Certainty: certainty, BytesSent: a.bytesSent(), Status: a.HTTPStatus,
 		Reason: a.Reason, Remote: a.Remote, SpanID: a.SpanID, RetryOf: action.AttemptID(a.RetryOf),
 		Started: r.time(a.StartedAt), Ended: r.time(a.EndedAt)}
+}
+
+// bytesSent is the count, or that there is none.
+func (a wireAttempt) bytesSent() int64 {
+	if a.BytesSent == nil {
+		return action.BytesUnknown
+	}
+	return *a.BytesSent
 }

@@ -99,8 +99,10 @@ func attemptMembers(a action.Attempt) members {
 	m := members{
 		"attempt_id": string(a.ID),
 		"number":     int64(a.Number),
-		"bytes_sent": a.BytesSent,
 		"certainty":  a.Certainty.String(),
+	}
+	if a.BytesSent != action.BytesUnknown {
+		m["bytes_sent"] = a.BytesSent
 	}
 	if a.Status != 0 {
 		m["http_status"] = int64(a.Status)

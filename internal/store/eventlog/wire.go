@@ -134,7 +134,7 @@ type wireAttempt struct {
 	Number     int    `json:"number"`
 	State      string `json:"state"`
 	Certainty  string `json:"certainty"`
-	BytesSent  int64  `json:"bytes_sent"`
+	BytesSent  *int64 `json:"bytes_sent"` // absent when nobody was left to count
 	HTTPStatus int    `json:"http_status"`
 	Reason     string `json:"reason"`
 	Remote     string `json:"remote"`
