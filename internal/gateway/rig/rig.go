@@ -36,6 +36,7 @@ type Options struct {
 	Wait      time.Duration // of one call; 20 s
 	Now       func() time.Time
 	Secret    string // value of the credential "provider"
+	SecretAs  string // how it is sent, as the credentials file says it; "kind: bearer"
 	Timeout   string // of the usual contracts; "5s"
 	Log       slog.Handler
 }
@@ -73,6 +74,9 @@ func New(t testing.TB, o Options) *Rig {
 	if r.o.Secret == "" {
 		r.o.Secret = Secret
 	}
+	if r.o.SecretAs == "" {
+		r.o.SecretAs = "kind: bearer"
+	}
 	var err error
 	r.Provider, err = provider.Open(filepath.Join(t.TempDir(), "ledger"))
 	r.must(err)
@@ -100,8 +104,8 @@ func (r *Rig) credentials() {
 	dir := r.T.TempDir()
 	secret := filepath.Join(dir, "secret")
 	r.must(os.WriteFile(secret, []byte(r.o.Secret), 0o600))
-	text := fmt.Sprintf("credentials:\n  - ref: provider\n    kind: bearer\n    hosts: [%q, %q]\n    insecure_loopback: true\n    file: %s\n",
-		strings.TrimPrefix(r.URL, "http://"), r.Proxy.Addr(), secret)
+	text := fmt.Sprintf("credentials:\n  - ref: provider\n    %s\n    hosts: [%q, %q]\n    insecure_loopback: true\n    file: %s\n",
+		strings.ReplaceAll(r.o.SecretAs, "\n", "\n    "), strings.TrimPrefix(r.URL, "http://"), r.Proxy.Addr(), secret)
 	path := filepath.Join(dir, "credentials.yaml")
 	r.must(os.WriteFile(path, []byte(text), 0o600))
 	v, err := vault.Load(path)

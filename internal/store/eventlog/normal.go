@@ -105,6 +105,7 @@ var verdicts = map[action.EventKind]action.VerdictKind{
 	action.CallAttached: action.Attach,
 	action.CallHeld:     action.Hold,
 	action.CallRefused:  action.Refuse,
+	action.CallLeft:     action.Refuse, // the caller's wish; the call's own verdict stands in an earlier event
 }
 
 func normalCall(ev action.Event) (action.Event, error) {

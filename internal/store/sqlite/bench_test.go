@@ -64,5 +64,5 @@ func benchmarkPlanned(b *testing.B, s *sqlite.Store, writers int) {
 	}
 	all.Wait()
 	b.StopTimer()
-	b.ReportMetric(float64((cpu() - before).Microseconds())/float64(b.N), "cpu-µs/op")
+	b.ReportMetric(float64((cpu()-before).Microseconds())/float64(b.N), "cpu-µs/op")
 }

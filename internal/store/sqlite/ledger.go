@@ -1,20 +1,30 @@
 package sqlite
 
 import (
-	"context"
-	"crypto/rand"
-	"encoding/json"
-	"errors"
+	"database/sql"
 	"fmt"
+	"math/bits"
 	"strings"
-	"time"
 
-	"deed.dev/deed/internal/store/eventlog"
 	"deed.dev/deed/journal"
 )
 
-// tailLength is how many records are checked when a store is opened. The whole journal is another command's work.
-const tailLength = 1000
+// ledger is the end of the journal while it is written. Records of a batch are kept here and stored right before the
+// commit, in the transaction of their rows: a change that fails then takes nothing back from the largest table, and
+// records go in by the dozen.
+type ledger struct {
+	chain   *journal.Chain
+	end     journal.Hash // of the newest record, those not stored yet included
+	pending []pending
+	insert  []*sql.Stmt // of 1, 2, 4 … records
+}
+
+// pending is a record that waits to be stored.
+type pending struct {
+	seq  int64
+	prev journal.Hash
+	journal.Record
+}
 
 // place is where a record stands.
 type place struct {
@@ -22,161 +32,63 @@ type place struct {
 	hash journal.Hash
 }
 
-// appendRecord writes the next record of the journal.
-func (w *writer) appendRecord(body map[string]any) (place, error) {
-	prev, seq := w.chainEnd, w.chainNext()
-	rec, err := w.chain.Next(body)
+// mark is a point to which the ledger can go back.
+type mark struct {
+	chain   journal.Mark
+	end     journal.Hash
+	pending int
+}
+
+func prepareLedger(p *statements) *ledger {
+	l := &ledger{}
+	for n := 1; n <= 16; n *= 2 {
+		l.insert = append(l.insert, p.prepare(`insert into journal (seq, prev, hash, body) values (?, ?, ?, ?)`+strings.Repeat(`, (?, ?, ?, ?)`, n-1)))
+	}
+	return l
+}
+
+// next makes the next record of the journal. Its error is a body that the format does not allow.
+func (l *ledger) next(body map[string]any) (place, error) {
+	at := place{seq: int64(l.chain.Size()) + int64(l.chain.Pending())}
+	rec, err := l.chain.Next(body)
 	if err != nil {
 		return place{}, err
 	}
-	return place{seq, rec.Hash}, w.insert(seq, prev, rec)
+	l.add(at.seq, rec)
+	at.hash = rec.Hash
+	return at, nil
 }
 
-func (w *writer) chainNext() int64 { return int64(w.chain.Size()) + int64(w.chain.Pending()) }
-
-func (w *writer) insert(seq int64, prev journal.Hash, rec journal.Record) error {
-	if _, err := w.insertRecord.ExecContext(background, seq, prev[:], rec.Hash[:], rec.Body); err != nil {
-		return fmt.Errorf("write record %d of the journal: %w", seq, err)
-	}
-	w.chainEnd = rec.Hash
-	w.written++
-	return nil
+func (l *ledger) add(seq int64, rec journal.Record) {
+	l.pending = append(l.pending, pending{seq, l.end, rec})
+	l.end = rec.Hash
 }
 
-func isProfile(err error) bool {
-	var e *journal.ProfileError
-	return errors.As(err, &e)
+func (l *ledger) mark() mark { return mark{l.chain.Mark(), l.end, len(l.pending)} }
+
+func (l *ledger) reset(m mark) {
+	l.chain.Reset(m.chain)
+	clear(l.pending[m.pending:])
+	l.end, l.pending = m.end, l.pending[:m.pending]
 }
 
-// openJournal finds the end of the journal and checks it, or writes record 0.
-func (w *writer) openJournal(ctx context.Context, origin string) error {
-	seq, hash, err := w.headNow(ctx)
-	switch {
-	case err != nil:
-		return fmt.Errorf("read the head of the journal: %w", err)
-	case seq < 0:
-		return w.beginJournal(ctx, origin)
-	}
-	stated, err := w.origin(ctx)
-	if err != nil {
-		return err
-	}
-	if origin != "" && origin != stated {
-		return fmt.Errorf("the journal in %s is %s, not %s", w.path, stated, origin)
-	}
-	last, err := w.checkTail(ctx, seq)
-	if err != nil {
-		return fmt.Errorf("the end of the journal is damaged, so nothing is written to it: %w", err)
-	}
-	if err := w.checkRows(ctx, seq); err != nil {
-		return err
-	}
-	w.newest, w.chainEnd = last, hash
-	w.chain, err = journal.ResumeChain(stated, uint64(seq)+1, hash)
-	return err
-}
-
-func (w *writer) headNow(ctx context.Context) (int64, journal.Hash, error) {
-	p := &statements{from: w.conn}
-	s := p.prepare(headQuery)
-	if p.err != nil {
-		return 0, journal.Hash{}, p.err
-	}
-	defer s.Close()
-	return head(ctx, s)
-}
-
-func (w *writer) beginJournal(ctx context.Context, origin string) (err error) {
-	if origin == "" { // nobody named it: a name that no other journal has
-		origin = "deed.local/" + strings.ToLower(rand.Text())
-	}
-	if w.chain, err = journal.NewChain(origin); err != nil {
-		return fmt.Errorf("begin a journal named %q: %w", origin, err)
-	}
-	w.newest = eventlog.Micro(w.now())
-	rec, err := w.chain.Open(map[string]any{"time": w.newest})
-	if err != nil {
-		return fmt.Errorf("begin the journal: %w", err)
-	}
-	if err := w.insert(0, journal.Hash{}, rec); err != nil {
-		return err
-	}
-	w.chain.Commit()
-	w.written = 0
-	return ctx.Err()
-}
-
-// origin reads the name that record 0 gives to the journal.
-func (w *writer) origin(ctx context.Context) (string, error) {
-	rows, err := w.conn.QueryContext(ctx, `select seq, hash, body from journal where seq = 0`)
-	if err != nil {
-		return "", fmt.Errorf("read record 0: %w", err)
-	}
-	records, err := scanRecords(rows)
-	if err != nil {
-		return "", fmt.Errorf("read record 0: %w", err)
-	}
-	if len(records) == 0 {
-		return "", errors.New("the journal has no record 0")
-	}
-	var v journal.Verifier
-	if err := v.Add(records[0].hash, records[0].body); err != nil {
-		return "", fmt.Errorf("the journal is damaged: %w", err)
-	}
-	return v.Result().Origin, nil
-}
-
-// checkTail verifies the last records, and gives the time of the newest.
-func (w *writer) checkTail(ctx context.Context, last int64) (time.Time, error) {
-	from := max(0, last-tailLength+1)
-	rows, err := w.conn.QueryContext(ctx, `select seq, hash, body from journal where seq >= ? order by seq`, max(0, from-1))
-	if err != nil {
-		return time.Time{}, err
-	}
-	records, err := scanRecords(rows)
-	if err != nil {
-		return time.Time{}, err
-	}
-	var before journal.Hash
-	if from > 0 {
-		if records[0].seq != from-1 {
-			return time.Time{}, fmt.Errorf("record %d is missing", from-1)
+// store writes what is pending. A record that finds its place taken means that somebody else writes this journal: like
+// every error here it ends the writing.
+func (l *ledger) store() error {
+	for rest := l.pending; len(rest) > 0; {
+		size := min(bits.Len(uint(len(rest))), len(l.insert)) - 1
+		n := 1 << size
+		args := make([]any, 0, 4*n)
+		for i := range rest[:n] {
+			r := &rest[i]
+			args = append(args, r.seq, r.prev[:], r.Hash[:], r.Body)
 		}
-		before, records = records[0].hash, records[1:]
-	}
-	v, err := journal.NewVerifierAt(uint64(from), before, nil)
-	if err != nil {
-		return time.Time{}, err
-	}
-	for i, rec := range records {
-		if rec.seq != from+int64(i) {
-			return time.Time{}, fmt.Errorf("record %d is missing", from+int64(i))
+		if _, err := l.insert[size].ExecContext(background, args...); err != nil {
+			return fmt.Errorf("write the journal from record %d: %w", rest[0].seq, err)
 		}
-		if err := v.Add(rec.hash, rec.body); err != nil {
-			return time.Time{}, err
-		}
+		rest = rest[n:]
 	}
-	return timeOf(records[len(records)-1].body)
-}
-
-func timeOf(body []byte) (time.Time, error) {
-	var stamped struct{ Time string }
-	if err := json.Unmarshal(body, &stamped); err != nil {
-		return time.Time{}, err
-	}
-	return journal.ParseTime(stamped.Time)
-}
-
-// checkRows refuses rows that tell of records which the journal no longer has: somebody cut it.
-func (w *writer) checkRows(ctx context.Context, last int64) error {
-	var newest int64
-	err := w.conn.QueryRowContext(ctx, `select max(coalesce((select max(seq) from actions), 0), coalesce((select max(seq) from calls), 0))`).
-		Scan(&newest)
-	if err != nil {
-		return fmt.Errorf("read the newest rows: %w", err)
-	}
-	if newest > last {
-		return fmt.Errorf("rows were made from record %d, and the journal ends at %d: it was cut", newest, last)
-	}
+	clear(l.pending)
+	l.pending = l.pending[:0]
 	return nil
 }

@@ -20,6 +20,7 @@ const (
 // job is one change in the queue.
 type job struct {
 	change func(store.Tx) error
+	apart  bool          // it wants a transaction of its own
 	done   chan struct{} // nil when nobody waits
 	err    error         // read after done
 	state  atomic.Int32
@@ -97,7 +98,7 @@ func (q *queue) next() []*job {
 	for q.waited == 0 && q.refused == nil && (len(q.jobs) == 0 || !q.due && len(q.jobs) < q.limit/2) {
 		q.ready.Wait()
 	}
-	n := min(len(q.jobs), batchLimit)
+	n := q.batch()
 	batch := make([]*job, n)
 	copy(batch, q.jobs)
 	rest := copy(q.jobs, q.jobs[n:])
@@ -112,6 +113,17 @@ func (q *queue) next() []*job {
 		q.due = false
 	}
 	return batch
+}
+
+// batch is how many jobs go into the next transaction.
+func (q *queue) batch() int {
+	n := min(len(q.jobs), batchLimit)
+	for i, j := range q.jobs[:n] {
+		if j.apart {
+			return max(i, 1)
+		}
+	}
+	return n
 }
 
 // close refuses what comes from now on; what waits is still done.

@@ -17,6 +17,7 @@ var projections = []string{"attempts", "results", "calls", "actions", "intents",
 func (s *Store) Rebuild(ctx context.Context) error {
 	return s.wait(ctx, &job{
 		change: func(t store.Tx) error { return t.(*tx).rebuild() },
+		apart:  true,
 		done:   make(chan struct{}),
 	})
 }

@@ -1,11 +1,13 @@
 package sqlite
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"time"
 
 	"deed.dev/deed/internal/action"
+	"deed.dev/deed/internal/store"
 	"deed.dev/deed/internal/store/eventlog"
 )
 
@@ -87,11 +89,8 @@ func (t *tx) append(ev action.Event) error {
 	if err != nil {
 		return err
 	}
-	place, err := t.w.appendRecord(body)
+	place, err := t.w.ledger.next(body)
 	if err != nil {
-		if !isProfile(err) { // whoever cannot place the next record is not the only one who writes this journal
-			t.fatal = err
-		}
 		return err
 	}
 	if err := t.note(t.w.rows.write(step, place)); err != nil {
@@ -123,10 +122,19 @@ func (t *tx) PutContract(digest, tool string, text []byte) error {
 	}
 	result, err := t.w.putContract.ExecContext(background, digest, tool, text)
 	if err := t.note(err); err != nil {
-		return fmt.Errorf("keep the contract %s: %w", digest, err)
+		return fmt.Errorf("keep the contract %s: %w", digest, stale(err))
 	}
 	if n, err := result.RowsAffected(); err != nil || n > 0 {
 		t.w.written++
+		return err
+	}
+	var have []byte
+	err = one(background, t.w.contractText, func(scan func(...any) error) error { return scan(&have) }, digest)
+	if err := t.note(err); err != nil {
+		return about(err, "contract", digest)
+	}
+	if !bytes.Equal(have, text) {
+		return fmt.Errorf("the digest %s belongs to another contract text: %w", digest, store.ErrStale)
 	}
 	return nil
 }

@@ -5,11 +5,11 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"runtime/debug"
 	"time"
 
 	"deed.dev/deed/internal/store"
-	"deed.dev/deed/journal"
 )
 
 // writer is the one connection that writes, and all that belongs to it. Only the committer uses it once the store is open.
@@ -22,15 +22,15 @@ type writer struct {
 	statements *statements
 
 	begin, commit, rollback, save, undo, release *sql.Stmt
-	insertRecord, putPayload, putContract        *sql.Stmt
+	putPayload, putContract, contractText        *sql.Stmt
 
 	*reads
-	claims   *claims
-	rows     *projector
-	chain    *journal.Chain
-	chainEnd journal.Hash // of the newest record, changes under way included
-	newest   time.Time    // of the journal, changes under way included
-	written  int          // statements of this batch that wrote something
+	claims *claims
+	rows   *projector
+	ledger *ledger
+
+	newest  time.Time // of the journal, changes under way included
+	written int       // what this batch put down beside its journal records
 }
 
 func openWriter(ctx context.Context, path string, opts Options) (w *writer, err error) {
@@ -64,7 +64,7 @@ func openWriter(ctx context.Context, path string, opts Options) (w *writer, err 
 	if err := w.openJournal(ctx, opts.Origin); err != nil {
 		return nil, err
 	}
-	w.files, err = newGuard(path, path+"-wal")
+	w.files, err = newGuard(path, path+"-wal", filepath.Join(filepath.Dir(path), lockName))
 	return w, err
 }
 
@@ -73,9 +73,10 @@ func (w *writer) prepare() error {
 	w.statements = p
 	w.begin, w.commit, w.rollback = p.prepare(`begin immediate`), p.prepare(`commit`), p.prepare(`rollback`)
 	w.save, w.undo, w.release = p.prepare(`savepoint change`), p.prepare(`rollback to change`), p.prepare(`release change`)
-	w.insertRecord = p.prepare(`insert into journal (seq, prev, hash, body) values (?, ?, ?, ?)`)
+	w.ledger = prepareLedger(p)
 	w.putPayload = p.prepare(`insert into payloads (kind, owner, salt, content, commitment) values (?, ?, ?, ?, ?)`)
 	w.putContract = p.prepare(`insert into contracts (digest, tool, text) values (?, ?, ?) on conflict (digest) do nothing`)
+	w.contractText = p.prepare(`select text from contracts where digest = ?`)
 	w.reads = prepareReads(p)
 	w.claims = prepareClaims(p)
 	w.rows = prepareProjector(p, w.reads)
@@ -95,7 +96,7 @@ func (w *writer) close() (err error) {
 // run gives a change its own savepoint, so that one which fails leaves nothing of itself, not even a place in the chain.
 // fatal is an error after which the transaction cannot go on.
 func (w *writer) run(j *job) (err, fatal error) {
-	mark, end, newest, written := w.chain.Mark(), w.chainEnd, w.newest, w.written
+	before, newest, written := w.ledger.mark(), w.newest, w.written
 	if _, err := w.save.ExecContext(background); err != nil {
 		return nil, fmt.Errorf("begin a change: %w", err)
 	}
@@ -108,8 +109,8 @@ func (w *writer) run(j *job) (err, fatal error) {
 		if _, err := w.undo.ExecContext(background); err != nil {
 			return nil, fmt.Errorf("take a change back: %w", err)
 		}
-		w.chain.Reset(mark)
-		w.chainEnd, w.newest, w.written = end, newest, written
+		w.ledger.reset(before)
+		w.newest, w.written = newest, written
 	}
 	w.rows.forget()
 	if _, err := w.release.ExecContext(background); err != nil {
@@ -134,11 +135,14 @@ func (t *tx) do(change func(store.Tx) error) (err error) {
 
 // finish makes the batch durable: one commit, one sync.
 func (w *writer) finish() error {
-	if w.written == 0 {
+	if w.written == 0 && len(w.ledger.pending) == 0 {
 		if _, err := w.rollback.ExecContext(background); err != nil {
 			return fmt.Errorf("end without a change: %w", err)
 		}
 		return nil
+	}
+	if err := w.ledger.store(); err != nil {
+		return err
 	}
 	if err := w.files.check(); err != nil {
 		return err
@@ -146,7 +150,7 @@ func (w *writer) finish() error {
 	if _, err := w.commit.ExecContext(background); err != nil {
 		return fmt.Errorf("commit: %w", err)
 	}
-	w.chain.Commit()
+	w.ledger.chain.Commit()
 	w.written = 0
 	return nil
 }
@@ -154,5 +158,4 @@ func (w *writer) finish() error {
 // abandon takes the batch back. Its error adds nothing: the store is latched already, and SQLite may have rolled back.
 func (w *writer) abandon() {
 	_, _ = w.rollback.ExecContext(background)
-	w.chain.Rollback()
 }

@@ -35,9 +35,9 @@ create table intents (
 -- Calls are evidence of messages. They refer to records without a foreign key: a refused call may name any.
 create table calls (
     seq             integer primary key,
-    id              text not null unique,
+    id              text not null,
     event           text not null check (event = 'call.accepted' or event = 'call.attached' or event = 'call.held'
-                       or event = 'call.refused'),
+                       or event = 'call.refused' or event = 'call.left'),
     run             text not null,
     intent          text not null,
     action          text not null,
@@ -60,5 +60,8 @@ create table calls (
     parent_span_id  text not null,
     at              integer not null
 ) strict;
+
+-- A call is answered once and may be left once.
+create unique index calls_once on calls (id, event = 'call.left');
 
 create index calls_by_action on calls (action) where action <> '';

@@ -7,7 +7,7 @@ create table attempts (
     state      text not null check (state = 'prepared' or state = 'not_sent' or state = 'sent' or state = 'completed'
                        or state = 'refused' or state = 'timeout' or state = 'transport_error'),
     certainty  text not null check (certainty = 'indeterminate' or certainty = 'effect_proven' or certainty = 'no_effect_proven'),
-    bytes_sent integer not null check (bytes_sent >= 0),
+    bytes_sent integer not null check (bytes_sent >= -1),
     status     integer not null,
     reason     text not null,
     remote     text not null,

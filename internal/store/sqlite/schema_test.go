@@ -1,0 +1,197 @@
+package sqlite_test
+
+import (
+	"database/sql"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"deed.dev/deed/internal/action"
+	"deed.dev/deed/internal/store/storetest"
+)
+
+// inState brings an action into each state.
+func inEachState(t *testing.T, s opened) map[action.State]action.Action {
+	k := new(storetest.Kit)
+	actions := map[action.State]action.Action{}
+	for state, path := range storetest.Paths() {
+		actions[state] = k.Make(t, s, nil, path...)
+	}
+	return actions
+}
+
+// consequences are the columns that a state asks for, so that only the move itself can be what is refused.
+func consequences(to action.State) string {
+	return map[action.State]string{
+		action.Failed:    `, failure_class = 'not_sent', open = 0, finished_at = 1, recovery = '', reject_reason = ''`,
+		action.Rejected:  `, reject_reason = 'denied', open = 0, finished_at = 1, recovery = '', failure_class = ''`,
+		action.Completed: `, open = 0, finished_at = 1, recovery = '', reject_reason = '', failure_class = ''`,
+		action.Unknown:   `, recovery = 'reconciling', open = 1, finished_at = null, reject_reason = '', failure_class = ''`,
+	}[to] + map[bool]string{true: `, open = 1, finished_at = null, recovery = '', reject_reason = '', failure_class = ''`}[!to.Final() && to != action.Unknown]
+}
+
+// TestHandWrittenMovesAreRefused tries every pair of states with a statement of its own. (ST-17)
+func TestHandWrittenMovesAreRefused(t *testing.T) {
+	s := openIn(t, t.TempDir(), storetest.Options{})
+	actions := inEachState(t, s)
+	db := byHand(t, s.dir)
+	legal := map[string]bool{}
+	for _, m := range action.Moves {
+		legal[string(m.From)+">"+string(m.To)] = true
+	}
+	for _, from := range action.States {
+		for _, to := range action.States {
+			err := undone(t, db, `update actions set state = ?`+consequences(to)+` where id = ?`, string(to), string(actions[from].ID))
+			if want := legal[string(from)+">"+string(to)]; (err == nil) != want {
+				t.Errorf("from %s to %s: %v, legal %t", from, to, err, want)
+			} else if !want && !strings.Contains(err.Error(), "no legal move") {
+				t.Errorf("from %s to %s was refused for another reason: %v", from, to, err)
+			}
+		}
+		insert := `insert into actions (seq, id, intent, run, actor, tool, state, delivery, failure_class, reject_reason, recovery, reason,
+			class, contract, attempt, max_attempts, key_life, attach_for, channel, protocol, host, port, private, method, path_template,
+			credential, key_id, fingerprint, effect, args, resource, decision, decision_kind, decision_rule, binding_digest, operation,
+			repeats, similar, target_status, result, repeat_token, trace_id, span_id, parent_span_id, accepted_at, updated_at,
+			event_seq, event_hash, open, finished_at)
+			select 999, 'act_new', intent, run, actor, tool, state, delivery, failure_class, reject_reason, recovery, reason,
+			class, contract, attempt, max_attempts, key_life, attach_for, channel, protocol, host, port, private, method, path_template,
+			credential, key_id, fingerprint, effect, args, resource, decision, decision_kind, decision_rule, binding_digest, operation,
+			repeats, similar, target_status, result, '', trace_id, span_id, parent_span_id, accepted_at, updated_at,
+			event_seq, event_hash, open, finished_at from actions where id = ?`
+		if err := undone(t, db, insert, string(actions[from].ID)); (err == nil) != (from == action.Accepted) {
+			t.Errorf("an action that begins as %s: %v", from, err)
+		}
+	}
+}
+
+// undone runs a statement and takes it back.
+func undone(t *testing.T, db *sql.DB, statement string, args ...any) error {
+	t.Helper()
+	tx, err := db.Begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tx.Rollback()
+	result, err := tx.Exec(statement, args...)
+	if err != nil {
+		return err
+	}
+	if n, _ := result.RowsAffected(); n != 1 {
+		t.Fatalf("%.80q changed %d rows", statement, n)
+	}
+	return nil
+}
+
+// TestHandWrittenDamageIsRefused tries what else the tables forbid. (EX-15, ST-14, ST-15, ST-10, HT-03)
+func TestHandWrittenDamageIsRefused(t *testing.T) {
+	s := openIn(t, t.TempDir(), storetest.Options{})
+	k := new(storetest.Kit)
+	a := k.Make(t, s, nil, action.T3, action.T11)
+	k.Make(t, s, nil, action.T3, action.T11, action.T12)
+	db := byHand(t, s.dir)
+	for _, statement := range []string{
+		`update journal set body = body where seq = 1`,
+		`delete from journal where seq = 1`,
+		`insert into journal select seq, prev, hash, body from journal where seq = 1`,
+		`insert into journal select 9999, prev, hash, body from journal where seq = 1`,
+		`insert into journal select 9999, prev, zeroblob(32), body from journal where seq = 1`,
+		`insert into journal select 9999, x'00', zeroblob(32), body from journal where seq = 1`,
+
+		`delete from attempts`,
+		`update attempts set action = (select id from actions where state = 'completed')`,
+		`update attempts set number = 2`,
+		`update attempts set id = 'att_other'`,
+		`update attempts set state = 'failed'`,
+		`update attempts set certainty = ''`,
+		`insert into attempts select 'act_none', 1, 'att_new', state, certainty, 0, 0, '', '', '', '', null, null from attempts limit 1`,
+
+		`update actions set coarse = 'DONE'`,
+		`update actions set coarse = 'COMMITTED'`,
+		`update actions set state = 'DONE'`,
+		`update actions set state = 'success'`,
+		`update actions set open = not open`,
+		`update actions set delivery = 'lost'`,
+		`update actions set failure_class = 'timeout'`,
+		`update actions set host = ''`,
+		`update actions set port = 0`,
+		`update actions set protocol = ''`,
+		`update actions set host = 'elsewhere.example'`,
+		`update actions set intent = 'int_other'`,
+		`update actions set attempt = 6`,
+		`delete from actions`,
+		`delete from runs`,
+		`delete from intents`,
+		`delete from calls`,
+		`delete from results`,
+		`update tool_operations set state = 'DONE'`,
+		`insert into tool_operations (idem_key, state) values ('k', 'DONE')`,
+		`insert into intents select 'int_new', run, tool, contract, idem_key, step, '', '', '', 1 from intents limit 1`,
+		`insert into intents select 'int_new', 'run_none', tool, contract, 'new', step, '', '', '', 1 from intents limit 1`,
+	} {
+		tx, err := db.Begin()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tx.Exec(statement); err == nil {
+			t.Errorf("the tables allowed: %s", statement)
+		}
+		tx.Rollback()
+	}
+	if after := storetest.Get(t, s, a.ID); after.State != action.Dispatched {
+		t.Errorf("%s is %s", a.ID, after.State)
+	}
+	storetest.Histories(t, s)
+}
+
+// TestCoarseStatesFollow: for every state the table says what the core says, and the view shows it. (ST-14, ST-15)
+func TestCoarseStatesFollow(t *testing.T) {
+	s := openIn(t, t.TempDir(), storetest.Options{})
+	db := byHand(t, s.dir)
+	five := map[string]bool{}
+	for state, a := range inEachState(t, s) {
+		var column, shown, key string
+		if err := db.QueryRow(`select coarse from actions where id = ?`, string(a.ID)).Scan(&column); err != nil {
+			t.Fatal(err)
+		}
+		if err := db.QueryRow(`select t.state, t.idem_key from tool_operations t join intents i using (idem_key) where i.id = ?`,
+			string(a.Intent)).Scan(&shown, &key); err != nil {
+			t.Fatal(err)
+		}
+		if column != state.Coarse() || shown != column {
+			t.Errorf("%s is %s in the table and %s in the view, want %s", state, column, shown, state.Coarse())
+		}
+		five[column] = true
+	}
+	if len(five) != 5 {
+		t.Errorf("%d coarse states, want 5", len(five))
+	}
+}
+
+// TestToolOperationsView has the columns that readers of that table know. (DB-13)
+func TestToolOperationsView(t *testing.T) {
+	s := openIn(t, t.TempDir(), storetest.Options{})
+	a := new(storetest.Kit).Make(t, s, nil, action.T3, action.T11, action.T12)
+	db := byHand(t, s.dir)
+	rows, err := db.Query(`select * from tool_operations`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	columns, err := rows.Columns()
+	want := []string{"idem_key", "run_id", "tool", "args_fingerprint", "state", "result", "updated_at"}
+	if err != nil || !slices.Equal(columns, want) {
+		t.Fatalf("columns %v (%v), want %v", columns, err, want)
+	}
+	var v [7]string
+	if !rows.Next() {
+		t.Fatal("the view is empty")
+	}
+	if err := rows.Scan(&v[0], &v[1], &v[2], &v[3], &v[4], &v[5], &v[6]); err != nil {
+		t.Fatal(err)
+	}
+	updated := a.UpdatedAt.Format("2006-01-02T15:04:05.000000Z")
+	if got, want := fmt.Sprint(v[1:]), fmt.Sprint([]string{string(a.Run), a.Tool, a.Digests.Args, "COMMITTED", string(a.Result), updated}); got != want {
+		t.Errorf("row %s, want %s", got, want)
+	}
+}

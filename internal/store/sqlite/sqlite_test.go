@@ -1,0 +1,92 @@
+package sqlite_test
+
+import (
+	"database/sql"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"deed.dev/deed/internal/store"
+	"deed.dev/deed/internal/store/sqlite"
+	"deed.dev/deed/internal/store/storetest"
+	"pgregory.net/rapid"
+)
+
+var _ = rapid.Check
+
+func TestStore(t *testing.T) {
+	storetest.Run(t, func(t testing.TB, o storetest.Options) store.Store { return openIn(t, t.TempDir(), o) })
+}
+
+// opened is a store whose rows can be looked at by hand.
+type opened struct {
+	*sqlite.Store
+	dir string
+}
+
+func openIn(t testing.TB, dir string, o storetest.Options) opened {
+	t.Helper()
+	s, err := sqlite.Open(t.Context(), dir, sqlite.Options{Origin: "test.example/audit", Now: o.Now, QueueLimit: o.QueueLimit})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return opened{s, dir}
+}
+
+// byHand opens the database as a person with a SQL shell would.
+func byHand(t testing.TB, dir string) *sql.DB {
+	t.Helper()
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(dir, "deed.db")+"?_pragma=foreign_keys(1)&_pragma=busy_timeout(5000)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	db.SetMaxOpenConns(1)
+	t.Cleanup(func() { db.Close() })
+	return db
+}
+
+// Rows implements storetest.Rebuilder.
+func (o opened) Rows(t testing.TB) string {
+	db := byHand(t, o.dir)
+	defer db.Close()
+	var all strings.Builder
+	for _, table := range []string{"runs", "intents", "calls", "actions", "attempts", "results", "tool_operations"} {
+		rows, err := db.Query("select * from " + table + " order by 1, 2")
+		if err != nil {
+			t.Fatal(err)
+		}
+		writeRows(t, &all, table, rows)
+	}
+	return all.String()
+}
+
+func writeRows(t testing.TB, to *strings.Builder, table string, rows *sql.Rows) {
+	defer rows.Close()
+	columns, err := rows.Columns()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for rows.Next() {
+		values, places := make([]any, len(columns)), make([]any, len(columns))
+		for i := range values {
+			places[i] = &values[i]
+		}
+		if err := rows.Scan(places...); err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(to, "%s", table)
+		for i, v := range values {
+			fmt.Fprintf(to, " %s=%T:%v", columns[i], v, v)
+		}
+		fmt.Fprintln(to)
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+}
