@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"deed.dev/deed/internal/action"
-	"github.com/yosida95/uritemplate/v3"
 )
 
 // address is a URL template taken apart: the target is fixed, and so are the number of path segments and the names of
@@ -14,15 +13,15 @@ type address struct {
 	target   action.Target
 	shape    string // of the path, with {name} where an argument stands
 	segments []segment
-	query    *uritemplate.Template // nil without a query
-	needs    []string              // arguments that have to be there: those of the path, and {name} in the query
-	names    []string              // all arguments of the query
+	query    template // empty without a query
+	needs    []string // arguments that have to be there: those of the path, and {name} in the query
+	names    []string // all arguments of the query
 }
 
 // segment is what stands between two slashes.
 type segment struct {
 	literal  string
-	template *uritemplate.Template // nil for a literal
+	template template // empty for a literal
 	names    []string
 }
 
@@ -92,6 +91,9 @@ func (f *faults) split(a *address, at, rest string) bool {
 		f.add(at, "the path has a character that a URL does not have", "percent-encode it")
 		return false
 	}
+	if _, _, ok := f.names(at, path, ""); !ok { // before the slashes cut an expression in two
+		return false
+	}
 	parts := strings.Split(path[1:], "/")
 	for i, part := range parts {
 		s, ok := f.segment(at, part, i == len(parts)-1)
@@ -121,7 +123,7 @@ func (f *faults) query(a *address, at, query string) bool {
 	if !ok {
 		return false
 	}
-	t, err := uritemplate.New(query)
+	t, err := newTemplate(query)
 	if err != nil {
 		f.add(at, "the URL template cannot be read", "write {?name} for a query parameter")
 		return false

@@ -33,7 +33,8 @@ func Check(c *Contract) []Answer {
 		{"Is the intent recorded before the tool runs?", true,
 			"The plan is durable before the first byte is sent."},
 		{"Where is the retry and where is the key: in the same place?", true, retryAndKey(c)},
-		{"What happens at a crash between the effect and its record?", true, c.afterUnknown()},
+		{"What happens at a crash between the effect and its record, and was it tried?", true,
+			c.afterUnknown() + " Whether it was tried on this target is not in the contract: lose an answer on purpose before relying on it."},
 		reconciles(c),
 		approves(c),
 		outlives(c),
@@ -84,9 +85,9 @@ func approves(c *Contract) Answer {
 
 func outlives(c *Contract) Answer {
 	a := Answer{Question: "Does the key live longer than the longest run?", Pass: true}
-	a.Text = fmt.Sprintf("deed keeps the result, and so its own key, for %s: runs have to be shorter. ", formatDuration(c.KeepResult))
+	a.Text = fmt.Sprintf("deed keeps the result, and so its own key, for %s: runs have to be shorter.", formatDuration(c.KeepResult))
 	if c.KeyLife > 0 {
-		a.Text += c.keyWindow()
+		a.Text += " " + c.keyWindow()
 		a.Pass = c.KeepResult >= c.KeyLife
 	}
 	return a

@@ -18,7 +18,7 @@ func (f *faults) close(s any, path string, root any) {
 		switch {
 		case composed:
 			m["unevaluatedProperties"] = false
-		case path != "/input" && m["properties"] == nil:
+		case path != "/input" && m["properties"] == nil && m["patternProperties"] == nil:
 			f.add(path, "this object names no properties, so it could only be empty",
 				"list them, or write additionalProperties: true")
 		default:
@@ -31,7 +31,7 @@ func (f *faults) close(s any, path string, root any) {
 // closeInside closes the schemas of members and elements, which apply to values of their own. What applies to the same
 // value, as in allOf, is covered by the schema that holds it.
 func (f *faults) closeInside(m map[string]any, path string, root any) {
-	f.eachSchema(m, path, func(sub any, at string) {
+	eachSchema(m, path, func(sub any, at string) {
 		word := tokens(strings.TrimPrefix(at, path))[0]
 		switch word {
 		case "properties", "patternProperties", "prefixItems", "items", "additionalProperties", "unevaluatedItems",
@@ -48,7 +48,7 @@ func (f *faults) closeInside(m map[string]any, path string, root any) {
 
 // describesObject reports whether the schema is about an object with certain members.
 func describesObject(m map[string]any, root any) bool {
-	return m["type"] == "object" || m["properties"] != nil || slices.ContainsFunc(besides(m, root), func(b beside) bool {
+	return m["type"] == "object" || m["properties"] != nil || m["patternProperties"] != nil || slices.ContainsFunc(besides(m, root), func(b beside) bool {
 		sub, ok := b.schema.(map[string]any)
 		return ok && !saysOpen(sub) && describesObject(sub, root)
 	})
@@ -56,7 +56,7 @@ func describesObject(m map[string]any, root any) bool {
 
 // saysOpen reports whether the schema itself speaks about members that it does not name.
 func saysOpen(m map[string]any) bool {
-	return has(m, "additionalProperties") || has(m, "unevaluatedProperties") || has(m, "patternProperties")
+	return has(m, "additionalProperties") || has(m, "unevaluatedProperties")
 }
 
 // circles finds schemas that refer to themselves without going into a member. Nothing could be checked against them.

@@ -12,6 +12,7 @@ import (
 // defaults says how the defaults of the input take part in what is sent and compared. Each is always written or always
 // omitted, so that a call which spells a default out and one which leaves it out are one call.
 type defaults struct {
+	root    any
 	any     bool              // there are defaults at all
 	mode    string            // of the arguments that modes does not name
 	modes   map[string]string // by JSON pointer, with * for any element of a list
@@ -26,7 +27,7 @@ const (
 
 // defaults checks every default against its own schema, and the modes against the defaults.
 func (f *faults) defaults(root map[string]any, modes value, compiler *jsonschema.Compiler) defaults {
-	d := defaults{mode: modeWritten, modes: map[string]string{}, written: map[string]bool{}}
+	d := defaults{root: root, mode: modeWritten, modes: map[string]string{}, written: map[string]bool{}}
 	f.checkDefaults(root, "/input", compiler, &d)
 	if f.any("/input") {
 		return d
@@ -36,13 +37,13 @@ func (f *faults) defaults(root map[string]any, modes value, compiler *jsonschema
 	case string:
 		d.mode = m
 	case map[string]any:
-		for name, mode := range m {
+		for _, name := range sortedKeys(m) {
 			pointer := argumentPointer(name)
 			if other, twice := stated[pointer]; twice {
 				f.add(child("/defaults", name), fmt.Sprintf("the mode of this argument is stated as %q too", other), "state it once")
 			}
 			stated[pointer] = name
-			d.modes[pointer], _ = mode.(string)
+			d.modes[pointer], _ = m[name].(string)
 		}
 	}
 	used := map[string]bool{}
@@ -75,7 +76,7 @@ func (f *faults) checkDefaults(m map[string]any, path string, compiler *jsonsche
 			}
 		}
 	}
-	f.eachSchema(m, path, func(sub any, at string) {
+	eachSchema(m, path, func(sub any, at string) {
 		inner, ok := sub.(map[string]any)
 		if !ok {
 			return
@@ -84,20 +85,28 @@ func (f *faults) checkDefaults(m map[string]any, path string, compiler *jsonsche
 		case "properties", "items", "prefixItems", "additionalProperties", "allOf", "$defs":
 			f.checkDefaults(inner, at, compiler, d)
 		default:
-			if where, found := firstDefault(inner, at); found {
+			if where, found := firstDefault(inner, at, d.root, nil); found {
 				f.add(where, fmt.Sprintf("a default under %s has no one meaning", word), "move it to the property itself")
 			}
 		}
 	})
 }
 
-func firstDefault(m map[string]any, path string) (where string, found bool) {
+// firstDefault looks for a default in a schema and in what it refers to.
+func firstDefault(m map[string]any, path string, root any, refs []string) (where string, found bool) {
 	if has(m, "default") {
 		return child(path, "default"), true
 	}
-	(&faults{}).eachSchema(m, path, func(sub any, at string) {
+	if ref, ok := m["$ref"].(string); ok && !slices.Contains(refs, ref) {
+		if target, ok := follow(root, ref).(map[string]any); ok {
+			if _, found := firstDefault(target, path, root, append(slices.Clone(refs), ref)); found {
+				return child(path, "$ref"), true
+			}
+		}
+	}
+	eachSchema(m, path, func(sub any, at string) {
 		if inner, ok := sub.(map[string]any); ok && !found {
-			where, found = firstDefault(inner, at)
+			where, found = firstDefault(inner, at, root, refs)
 		}
 	})
 	return where, found
@@ -125,8 +134,11 @@ func (d *defaults) note(s map[string]any, root any, path string, used map[string
 			d.note(inner, root, at, used, refs)
 		}
 	}
-	if items, ok := s["items"].(map[string]any); ok {
-		d.note(items, root, path+"/*", used, refs)
+	elements, _ := s["prefixItems"].([]any)
+	for _, sub := range append(slices.Clone(elements), s["items"]) {
+		if inner, ok := sub.(map[string]any); ok {
+			d.note(inner, root, path+"/*", used, refs)
+		}
 	}
 	for _, b := range besides(s, root) {
 		if inner, ok := b.schema.(map[string]any); ok && b.certain {

@@ -1,8 +1,6 @@
 package contract
 
-import (
-	"strings"
-)
+import "strings"
 
 // document is one YAML document as a tree of canonical values, with the places that its values have in the text.
 type document struct {
@@ -51,6 +49,7 @@ func (p places) key(pointer string) place {
 	return p.of(pointer)
 }
 
+// chunk is the text of one document.
 type chunk struct {
 	text string
 	line int // lines of the file before it
@@ -59,15 +58,16 @@ type chunk struct {
 // splitDocuments cuts at the document markers. YAML gives --- at the start of a line no other meaning, wherever it stands.
 func splitDocuments(data []byte) []chunk {
 	var chunks []chunk
-	current := chunk{}
+	text, before := strings.Builder{}, 0
 	for n, line := range strings.SplitAfter(string(data), "\n") {
 		marker := strings.TrimRight(line, " \t\r\n")
 		if marker == "---" || marker == "..." || strings.HasPrefix(line, "--- #") {
-			chunks = append(chunks, current)
-			current = chunk{line: n + 1}
+			chunks = append(chunks, chunk{text.String(), before})
+			text.Reset()
+			before = n + 1
 			continue
 		}
-		current.text += line
+		text.WriteString(line)
 	}
-	return append(chunks, current)
+	return append(chunks, chunk{text.String(), before})
 }

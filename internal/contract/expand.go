@@ -9,7 +9,6 @@ import (
 	"unicode"
 
 	"deed.dev/deed/internal/canonical"
-	"github.com/yosida95/uritemplate/v3"
 )
 
 // maxURL bounds path and query together. Many servers take no more.
@@ -33,18 +32,13 @@ func (a *address) expand(args map[string]any) (path, query string, err error) {
 		b.WriteString(text)
 	}
 	path = b.String()
-	if a.query != nil {
-		values := uritemplate.Values{}
-		for _, name := range a.names {
-			if err := queryValue(values, args, name); err != nil {
-				return "", "", err
-			}
+	values := map[string][]string{}
+	for _, name := range a.names {
+		if values[name], err = queryValue(args, name); err != nil {
+			return "", "", err
 		}
-		if query, err = a.query.Expand(values); err != nil {
-			return "", "", errors.New("the query cannot be made from these arguments")
-		}
-		query = strings.TrimPrefix(query, "?")
 	}
+	query = strings.TrimPrefix(a.query.expand(values), "?")
 	if len(path)+len(query) > maxURL {
 		return "", "", fmt.Errorf("the arguments make the URL longer than %d bytes", maxURL)
 	}
@@ -55,7 +49,7 @@ func (s segment) expand(args map[string]any) (string, error) {
 	if s.template == nil {
 		return s.literal, nil
 	}
-	values := uritemplate.Values{}
+	values := map[string][]string{}
 	for _, name := range s.names {
 		value, present := lookUp(args, name)
 		text, err := urlText(value)
@@ -69,43 +63,38 @@ func (s segment) expand(args map[string]any) (string, error) {
 		case escapes(text):
 			return "", fmt.Errorf("%s has a dot segment, which could lead to another path", argument(name))
 		}
-		values.Set(name, uritemplate.String(text))
+		values[name] = []string{text}
 	}
-	text, err := s.template.Expand(values)
-	if err != nil || text == "" || strings.ContainsAny(text, "/?#\\") {
-		return "", fmt.Errorf("%s does not fit into the path", argument(s.names[0]))
-	}
+	text := s.template.expand(values)
 	if leavesPlace(text) {
 		return "", fmt.Errorf("%s makes a dot segment, which could lead to another path", argument(s.names[0]))
 	}
 	return text, nil
 }
 
-// queryValue sets the value of one query parameter. An absent argument leaves its parameter out.
-func queryValue(values uritemplate.Values, args map[string]any, name string) error {
+// queryValue gives the values of one query parameter: none when the argument is absent.
+func queryValue(args map[string]any, name string) ([]string, error) {
 	value, present := lookUp(args, name)
 	if !present {
-		return nil
+		return nil, nil
 	}
 	elements, isList := value.([]any)
 	if !isList {
-		text, err := urlText(value)
-		if err != nil {
-			return fmt.Errorf("%s %w", argument(name), err)
-		}
-		values.Set(name, uritemplate.String(text))
-		return nil
+		elements = []any{value}
 	}
 	texts := make([]string, len(elements))
 	for i, element := range elements {
 		text, err := urlText(element)
 		if err != nil {
-			return fmt.Errorf("%s %w", item(argument(name), i), err)
+			at := argument(name)
+			if isList {
+				at = item(at, i)
+			}
+			return nil, fmt.Errorf("%s %w", at, err)
 		}
 		texts[i] = text
 	}
-	values.Set(name, uritemplate.List(texts...))
-	return nil
+	return texts, nil
 }
 
 // urlText is the text of a value in a URL.
@@ -176,6 +165,6 @@ func decode(s string) string {
 // dotted recognises ".", ".." and what some servers make of "..;x".
 func dotted(part string) bool {
 	name, _, _ := strings.Cut(part, ";")
-	name = strings.TrimSpace(name)
+	name = strings.TrimFunc(name, func(r rune) bool { return r <= ' ' || r == 0x7f })
 	return name == "." || name == ".."
 }

@@ -16,7 +16,7 @@ import (
 const (
 	// maxExpression bounds the text of one expression, maxCost the work of one evaluation and maxMemory what it may hold.
 	maxExpression = 4 << 10
-	maxCost       = 2_000_000
+	maxCost       = 1_000_000
 	maxMemory     = 64 << 20
 )
 
@@ -122,11 +122,8 @@ func compile(source string, in scope) (*expression, []issue) {
 // readable shortens what CEL says to what an author of contracts can act on.
 func readable(msg string, in scope) string {
 	msg = strings.TrimSpace(strings.TrimPrefix(msg, "Syntax error:"))
-	if i := strings.Index(msg, " (in container"); i > 0 {
-		msg = msg[:i]
-		if strings.HasPrefix(msg, "undeclared reference") {
-			msg += "; an expression here sees " + string(in)
-		}
+	if strings.HasPrefix(msg, "undeclared reference") {
+		msg += "; an expression here sees " + string(in)
 	}
 	if i := strings.Index(msg, " expecting {"); i > 0 {
 		msg = msg[:i]

@@ -21,7 +21,7 @@ func (f *faults) identifiers(c *Contract, raw file) {
 		}
 		for _, other := range taken {
 			if other == pointer || strings.HasPrefix(pointer, other+"/") || strings.HasPrefix(other, pointer+"/") {
-				f.add(path, pointer+" is in the way of another identifier", "choose a place of its own")
+				f.add(path, fmt.Sprintf("%q is in the way of another identifier", pointer), "choose a place of its own")
 			}
 		}
 		taken = append(taken, pointer)
@@ -32,11 +32,11 @@ func (f *faults) identifiers(c *Contract, raw file) {
 	if c.Key.Form != "" {
 		place("/on_lost_response/key/form", c.Key.Form, true)
 	}
-	for _, p := range raw.Metadata.JSON {
-		place("/metadata/json", p, false)
+	for i, p := range raw.Metadata.JSON {
+		place(f.element("/metadata/json", i), p, false)
 	}
-	for _, p := range raw.Metadata.Form {
-		place("/metadata/form", p, true)
+	for i, p := range raw.Metadata.Form {
+		place(f.element("/metadata/form", i), p, true)
 	}
 }
 
@@ -49,4 +49,12 @@ func (f *faults) formSlot(path, name string, body *node) {
 	case body.object[name] != nil:
 		f.add(path, fmt.Sprintf("the form field %q has a value already", name), "choose a free name")
 	}
+}
+
+// element is the path of an element, or of the value itself when it stands alone instead of in a list.
+func (f *faults) element(path string, i int) string {
+	if _, listed := f.places[item(path, i)]; listed {
+		return item(path, i)
+	}
+	return path
 }

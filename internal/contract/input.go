@@ -20,7 +20,7 @@ type input struct {
 	defaults defaults
 }
 
-const inputURL = "deed:/input"
+const inputURL = "deed://contract/input"
 
 // input checks the schema of the arguments and gets it ready.
 func (f *faults) input(raw any, modes value) *input {
@@ -63,17 +63,16 @@ func (f *faults) input(raw any, modes value) *input {
 
 // schemaError names what the schema of schemas does not accept.
 func (f *faults) schemaError(err error, whole bool) {
+	var refused *jsonschema.SchemaValidationError
 	var invalid *jsonschema.ValidationError
-	if !errors.As(err, &invalid) {
-		if !whole {
-			return // the reason is said already
+	if errors.As(err, &refused) && errors.As(refused.Err, &invalid) {
+		for _, found := range findings(invalid) {
+			f.add("/input"+found.path, found.text, "")
 		}
-		msg := strings.ReplaceAll(err.Error(), inputURL, "")
-		f.add("/input", "the schema does not compile: "+msg, "")
 		return
 	}
-	for _, found := range findings(invalid) {
-		f.add("/input"+found.path, found.text, "")
+	if whole { // otherwise the reason is said already
+		f.add("/input", "the schema does not compile: "+strings.ReplaceAll(err.Error(), inputURL, ""), "")
 	}
 }
 

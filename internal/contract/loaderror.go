@@ -75,14 +75,7 @@ func (f *faults) any(path string) bool {
 	})
 }
 
-// err gives the faults in the order of the text.
-func (f *faults) err() error {
-	if len(f.list) == 0 {
-		return nil
-	}
-	return sorted(f.list)
-}
-
+// sorted puts faults in the order of the text.
 func sorted(list LoadErrors) LoadErrors {
 	slices.SortStableFunc(list, func(a, b *LoadError) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column),

@@ -3,6 +3,7 @@ package contract
 import (
 	"fmt"
 	"net/textproto"
+	"strings"
 	"time"
 
 	"deed.dev/deed/internal/action"
@@ -23,7 +24,7 @@ func (f *faults) loss(c *Contract, raw file) {
 	if c.Class == "" {
 		return // said already
 	}
-	if l.Evidence == "" && c.Class != action.BlockedAfterUnknown {
+	if strings.TrimSpace(l.Evidence) == "" && c.Class != action.BlockedAfterUnknown {
 		f.addAt(f.places.key(at), at+"/evidence", "is missing",
 			fmt.Sprintf("say why %s is true: the target's documentation and when it was read", c.Class))
 	}

@@ -20,26 +20,26 @@ func (f *faults) uses(c *Contract) {
 		}
 	}
 	for _, n := range c.norms {
-		f.textUses(n.text, before)
+		f.textUses(n.text, before, n.text.whole() == nil)
 	}
 	for _, h := range c.headers {
-		f.textUses(h.value, after)
+		f.textUses(h.value, after, true)
 	}
 	if c.body != nil {
 		for _, t := range c.body.texts() {
-			f.textUses(t, after)
+			f.textUses(t, after, t.whole() == nil)
 		}
 	}
 	for _, t := range []*text{c.resource, c.impact} {
 		if t != nil {
-			f.textUses(t, after)
+			f.textUses(t, after, true)
 		}
 	}
 	f.addressUses("/http/url", c.address, after)
 	if c.Lookup != nil {
 		f.addressUses("/lookup/request/url", c.Lookup.address, after)
 		for _, h := range c.Lookup.headers {
-			f.textUses(h.value, after)
+			f.textUses(h.value, after, true)
 		}
 	}
 	f.volatileUses(c)
@@ -59,7 +59,8 @@ func (v view) always(name string) bool {
 	return v.in.always(name)
 }
 
-func (f *faults) textUses(t *text, v view) {
+// textUses checks the arguments that a text reads. becomesText says whether they have to become a part of a string.
+func (f *faults) textUses(t *text, v view, becomesText bool) {
 	for _, e := range t.expressions() {
 		names, asked := e.members("args")
 		for _, name := range slices.Compact(slices.Sorted(slices.Values(names))) {
@@ -72,7 +73,7 @@ func (f *faults) textUses(t *text, v view) {
 					fmt.Sprintf("write args.?%s to leave the value out, ask has(args.%s), or give the argument a default", name, name))
 			}
 		}
-		if t.whole() == nil {
+		if becomesText {
 			f.insideText(t.path, e, v)
 		}
 	}

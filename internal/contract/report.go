@@ -60,10 +60,17 @@ func Describe(c *Contract) Report {
 	return Report{
 		Tool: c.Tool, Digest: c.Digest, Label: c.Label(), Need: Level(c),
 		Key: keyReport(c), Crashes: crashes(c), Fingerprint: c.Fingerprint(),
-		Attach: fmt.Sprintf("An equal call attaches while the action is open, at any age, and for %s after its end while it is "+
-			"not proved that the answer arrived.", formatDuration(c.AttachFor)),
-		Keep: fmt.Sprintf("The result is kept for %s.", formatDuration(c.KeepResult)),
+		Attach: c.attaches(), Keep: fmt.Sprintf("The result is kept for %s.", formatDuration(c.KeepResult)),
 	}
+}
+
+// attaches says how long an equal call belongs to an earlier action.
+func (c *Contract) attaches() string {
+	const open = "An equal call attaches while the action is open, at any age"
+	if c.AttachFor == 0 {
+		return open + "."
+	}
+	return fmt.Sprintf("%s, and for %s after its end while it is not proved that the answer arrived.", open, formatDuration(c.AttachFor))
 }
 
 func keyReport(c *Contract) KeyReport {

@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"cmp"
 	"fmt"
 
 	"cel.dev/cel-go/common/types"
@@ -28,26 +29,30 @@ func (f *faults) rules(c *Contract, raw file) {
 }
 
 // contradictions finds rules that hold for one status together. Such an answer would prove nothing, which is better said
-// when the contract is loaded.
+// when the contract is loaded. A rule that cannot be evaluated without an answer is left to Judge.
 func (f *faults) contradictions(c *Contract) {
-	said := map[string]bool{}
+	said, mute := map[string]bool{}, map[string]bool{}
 	for status := 100; status < 600; status++ {
 		variables := map[string]any{"status": int64(status), "headers": map[string]string{}, "body": nil}
-		var first *rule
-		for i := range c.rules {
-			r := &c.rules[i]
-			if value, err := r.expr.eval(variables); err != nil || value != types.True {
+		first := ""
+		for _, r := range c.rules {
+			if mute[r.name] || r.expr.touches("body") {
 				continue
 			}
-			if first == nil {
-				first = r
+			value, err := r.expr.eval(variables)
+			if err != nil {
+				mute[r.name] = true
 				continue
 			}
-			if pair := first.name + r.name; !said[pair] {
+			if value != types.True {
+				continue
+			}
+			if pair := first + r.name; first != "" && !said[pair] {
 				said[pair] = true
-				f.add("/"+r.name, fmt.Sprintf("status %d makes %s true as well, so such an answer would prove nothing", status, first.name),
+				f.add("/"+r.name, fmt.Sprintf("status %d makes %s true as well, so such an answer would prove nothing", status, first),
 					"let only one of them hold")
 			}
+			first = cmp.Or(first, r.name)
 		}
 	}
 }

@@ -35,11 +35,11 @@ func (f *faults) schema(s any, path string) {
 	for _, word := range sortedKeys(m) {
 		f.keyword(word, m[word], child(path, word))
 	}
-	f.eachSchema(m, path, func(sub any, at string) { f.schema(sub, at) })
+	eachSchema(m, path, func(sub any, at string) { f.schema(sub, at) })
 }
 
 // eachSchema visits the schemas that stand directly inside another.
-func (f *faults) eachSchema(m map[string]any, path string, visit func(sub any, at string)) {
+func eachSchema(m map[string]any, path string, visit func(sub any, at string)) {
 	for _, word := range schemaMaps {
 		subs, _ := m[word].(map[string]any)
 		for _, name := range sortedKeys(subs) {

@@ -3,10 +3,9 @@ package contract
 import (
 	"fmt"
 	"strings"
-
-	"github.com/yosida95/uritemplate/v3"
 )
 
+// segment reads one segment of a path.
 func (f *faults) segment(at, part string, last bool) (segment, bool) {
 	names, _, ok := f.names(at, part, "")
 	if !ok {
@@ -23,7 +22,7 @@ func (f *faults) segment(at, part string, last bool) (segment, bool) {
 		}
 		return segment{literal: part}, true
 	}
-	t, err := uritemplate.New(part)
+	t, err := newTemplate(part)
 	if err != nil {
 		f.add(at, "the URL template cannot be read", "write {name} for an argument")
 		return segment{}, false

@@ -25,10 +25,10 @@ var fileSchema = sync.OnceValues(func() (*jsonschema.Schema, any) {
 		panic(err) // the schema is part of the program
 	}
 	c := newCompiler()
-	if err := c.AddResource("deed:/contract", native(root)); err != nil {
+	if err := c.AddResource("deed://contract/file", native(root)); err != nil {
 		panic(err)
 	}
-	return c.MustCompile("deed:/contract"), root
+	return c.MustCompile("deed://contract/file"), root
 })
 
 // newCompiler makes a compiler that reads nothing but what it is given.
@@ -92,6 +92,10 @@ var missing = map[string]string{
 	"/on_lost_response/key/repeat": "say what the target does when the key comes again",
 	"/done_when":                   "say which answer proves the effect, for example ${status == 200}",
 	"/input/type":                  "write type: object",
+	"/http/method":                 "name one of GET, HEAD, POST, PUT, PATCH and DELETE",
+	"/http/url":                    "write https://HOST/PATH with {name} for an argument",
+	"/lookup/request":              "write request: {method: GET, url: …}",
+	"/lookup/found":                "say which answer shows the effect",
 }
 
 func (f *faults) unknownField(path string, tree any) {

@@ -4,7 +4,7 @@ import "strings"
 
 // nearest finds the name that was probably meant: the one that needs the fewest changes, if those are few.
 func nearest(name string, names []string) string {
-	best, fewest := "", 1+len(name)/3
+	best, fewest := "", 1+len(name)/4
 	for _, n := range names {
 		if d := distance(strings.ToLower(name), n); d <= fewest && (best == "" || d < fewest) {
 			best, fewest = n, d

@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// maxFile bounds a contract file. A long one has a few kilobytes.
-	maxFile = 1 << 20
+	// maxFile bounds a contract file. A long one has a few kilobytes, and the YAML library takes its time with odd ones.
+	maxFile = 256 << 10
 	// maxOpen bounds how many collections one line may open. The YAML parser is recursive.
 	maxOpen = canonical.MaxDepth
 )

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -57,6 +58,10 @@ func play(role string) error {
 		return untilTold()
 	case "start": // starts the next role and lives as long as it does
 		return next(nil).Run()
+	case "start-as-nobody": // the same, as another user
+		cmd := next(nil)
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+		return cmd.Run()
 	case "leave": // starts the next role and ends
 		return next(nil).Start()
 	case "handover": // connects, gives the connection to the next role and ends
@@ -179,7 +184,8 @@ func (s *stage) run(roles string, chain ...string) *child {
 
 func (s *stage) start(cmd *exec.Cmd, roles string, rest []string) *child {
 	s.t.Helper()
-	cmd.Env = append(os.Environ(), rolesVar+"="+roles, programVar+"="+strings.Join(rest, " "), socketVar+"="+filepath.Join(s.dir, "s"))
+	cmd.Env = append(os.Environ(), rolesVar+"="+roles, programVar+"="+strings.Join(rest, " "), socketVar+"="+filepath.Join(s.dir, "s"),
+		"GORACE=atexit_sleep_ms=0") // else each child of a race test takes a second to end
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {

@@ -59,6 +59,8 @@ func (s sighting) peer() *Peer {
 	p := &Peer{}
 	if s.boot != "" && s.pid > 0 && s.start > 0 {
 		p.instance = fmt.Sprintf("boot=%s pid=%d start=%d", s.boot, s.pid, s.start)
+	} else {
+		s.pid, s.start = 0, 0 // a number alone is soon somebody else's
 	}
 	p.actor = action.Actor{
 		Kind: "process", Identity: identity, Strength: s.strength,

@@ -6,10 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"syscall"
 	"testing"
 
@@ -199,31 +201,38 @@ func TestMountsOfItsOwnLendNoName(t *testing.T) {
 		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
 		GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}},
 	}
-	if probe := exec.Command("/bin/true"); true {
-		probe.SysProcAttr = cmd.SysProcAttr
-		if err := probe.Run(); err != nil {
-			t.Skipf("this system lets nobody make a user namespace: %v", err)
-		}
+	probe := exec.Command("/bin/true")
+	probe.SysProcAttr = cmd.SysProcAttr
+	if err := probe.Run(); err != nil {
+		t.Skipf("this system lets nobody make a user namespace: %v", err)
 	}
+	want := runs(agent) + " sha256=" + sum(t, attacker)
 	s.start(cmd, "disguise dial", []string{agent})
-	got := s.peer().Actor()
-	if want := runs(agent) + " sha256=" + sum(t, attacker); got.Identity != want {
-		t.Errorf("the identity is %q, want %q", got.Identity, want)
+	conn := s.accept()
+	for _, when := range []string{"while its file is there", "when its file is removed"} {
+		p, err := PeerOf(conn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := p.Actor().Identity; got != want {
+			t.Errorf("%s, the identity is %q, want %q", when, got, want)
+		}
+		_ = os.Remove(attacker)
 	}
 	s.run("dial", agent)
-	if honest := s.peer().Actor(); got.Same(honest) {
-		t.Errorf("the attacker is the same actor as %v", honest)
+	if honest := s.peer().Actor(); honest.Identity != runs(agent) {
+		t.Errorf("the program at the path is %q, want %q", honest.Identity, runs(agent))
 	}
 }
 
 // Another user's process shows no executable. It is known by its user, and its process still tells its runs apart.
 func TestOtherUsersProcessIsKnownByUser(t *testing.T) {
-	s := newStage(t)
-	s.run("dial", s.program("agent"))
-	conn := s.accept()
 	if os.Getuid() != 0 {
 		t.Skip("only root can become somebody else to look from there")
 	}
+	s := newStage(t)
+	s.run("dial", s.program("agent"))
+	conn := s.accept()
 	type answer struct {
 		peer *Peer
 		err  error
@@ -276,6 +285,77 @@ func TestBridgeIsLookedThrough(t *testing.T) {
 				t.Errorf("another agent of the program is %v in %q, want the same actor in another life", other.Actor(), other.Instance())
 			}
 		})
+	}
+}
+
+// A parent that was read too late is somebody else: the child is asked again whose child it is.
+func TestParentIsAskedForTwice(t *testing.T) {
+	s := newStage(t)
+	c := s.run("start dial", s.program("agent"), deedItself(t))
+	child, err := openProcess(peerPID(t, s.accept()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer child.close()
+	us := sighting{uid: strconv.Itoa(os.Getuid())}
+	parent, _, _, ok := us.parentOf(child)
+	if !ok || parent.pid != c.cmd.Process.Pid {
+		t.Fatalf("the parent is %+v, %v, want process %d", parent, ok, c.cmd.Process.Pid)
+	}
+	parent.close()
+	child.parent = os.Getpid() // alive, older and of the same user, and not its parent
+	if parent, _, _, ok := us.parentOf(child); ok {
+		t.Errorf("process %d passes for the parent", parent.pid)
+	}
+}
+
+// peerPID is the process that made a connection, whatever stands behind it.
+func peerPID(t *testing.T, conn *net.UnixConn) int {
+	t.Helper()
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid := 0
+	err = raw.Control(func(fd uintptr) {
+		if cred, err := unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED); err == nil {
+			pid = int(cred.Pid)
+		}
+	})
+	if err != nil || pid == 0 {
+		t.Fatal("no process behind the connection", err)
+	}
+	return pid
+}
+
+// Between two users stands sudo or a service manager, which is nobody's agent.
+func TestBridgeOfAnotherUserIsNotLookedThrough(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("only root can start a process of somebody else")
+	}
+	s := newStage(t)
+	agent, copied := s.program("agent"), filepath.Join(s.dir, "deed-copy")
+	text, err := os.ReadFile(deedItself(t))
+	if err != nil || os.WriteFile(copied, text, 0o755) != nil || os.Chmod(s.dir, 0o755) != nil || os.Chmod(filepath.Join(s.dir, "s"), 0o777) != nil {
+		t.Fatal("set the stage up for another user", err)
+	}
+	s.run("start-as-nobody dial", agent, copied)
+	if got := s.peer().Actor(); got.Identity != "uid=65534 exe="+copied || got.Evidence.Via != "" {
+		t.Errorf("the actor is %+v, want the bridge itself", got)
+	}
+}
+
+// After an update the bridge is newer than the daemon, and still the bridge. Another program is not, whatever path it
+// claims for itself.
+func TestUpdatedBridgeIsStillTheBridge(t *testing.T) {
+	here := deedItself(t)
+	if !isDeed(file{ino: 1}, executable{path: here, digest: "another", named: true}) {
+		t.Error("the program that stands at our path now is taken for a stranger")
+	}
+	for _, e := range []executable{{path: here, digest: "another"}, {path: here + "2", digest: "another", named: true}, {}} {
+		if isDeed(file{ino: 1}, e) {
+			t.Errorf("%+v is taken for deed", e)
+		}
 	}
 }
 

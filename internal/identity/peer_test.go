@@ -12,10 +12,11 @@ func TestSightingClaimsNoMoreThanWasSeen(t *testing.T) {
 		uid: "1000", pid: 42, start: 7, boot: "b", strength: action.StrengthPeerPIDFD,
 		exe: executable{path: "/usr/bin/agent", digest: "d", named: true},
 	}
-	unnamed, unread, unknown, stdio := whole, whole, whole, whole
+	unnamed, unread, unknown, unborn, stdio := whole, whole, whole, whole, whole
 	unnamed.exe.named = false
 	unread.exe = executable{path: "/usr/bin/agent"}
 	unknown.pid, unknown.exe = 0, executable{}
+	unborn.start, unborn.exe = 0, executable{}
 	stdio.exe, stdio.strength = executable{}, action.StrengthSameProcess
 	for _, c := range []struct {
 		name     string
@@ -28,9 +29,13 @@ func TestSightingClaimsNoMoreThanWasSeen(t *testing.T) {
 		{"a name that holds only for the process", unnamed, "uid=1000 exe=/usr/bin/agent sha256=d", action.StrengthPeerPIDFD, false},
 		{"such a name without a digest", unread, "uid=1000", action.StrengthPeerUID, false},
 		{"the user only", unknown, "uid=1000", action.StrengthPeerUID, true},
+		{"a process without a start time", unborn, "uid=1000", action.StrengthPeerUID, true},
 		{"stdio", stdio, "uid=1000", action.StrengthSameProcess, false},
 	} {
 		got := c.in.peer().Actor()
+		if got.Shared != (got.Evidence.PID == 0) {
+			t.Errorf("%s: shared is %v with process %d in evidence", c.name, got.Shared, got.Evidence.PID)
+		}
 		if got.Identity != c.identity || got.Strength != c.strength || got.Shared != c.shared {
 			t.Errorf("%s: %q, %q, shared %v, want %q, %q, %v", c.name, got.Identity, got.Strength, got.Shared, c.identity, c.strength, c.shared)
 		}

@@ -21,6 +21,9 @@ type process struct {
 	pidfd  int // -1 when this kernel gives none
 }
 
+// errHidden means that /proc keeps a living process from us, as it can be told to do with those of other users.
+var errHidden = errors.New("the process is hidden from us")
+
 // openProcess finds a process by its number.
 func openProcess(pid int) (*process, error) {
 	fd, err := unix.PidfdOpen(pid, 0)
@@ -37,11 +40,14 @@ func openProcess(pid int) (*process, error) {
 func newProcess(pid, pidfd int) (*process, error) {
 	p := &process{pid: pid, pidfd: pidfd}
 	var err error
-	if p.parent, p.start, err = p.stat(); err != nil {
-		p.close()
-		return nil, err
+	if p.parent, p.start, err = p.stat(); err == nil {
+		return p, nil
 	}
-	return p, nil
+	defer p.close()
+	if errors.Is(err, ErrGone) && pidfd >= 0 && !p.exited() {
+		return nil, errHidden
+	}
+	return nil, err
 }
 
 func (p *process) close() {

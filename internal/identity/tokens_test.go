@@ -179,6 +179,17 @@ func TestTwoProcessesShareTheFile(t *testing.T) {
 	}
 }
 
+// File times advance in steps, so a file that changed a moment ago may change again without showing it.
+func TestFreshFileIsReadAgain(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "tokens.json")
+	create(t, openTokens(t, path), "ci", TokenOptions{})
+	daemon := openTokens(t, path)
+	first := daemon.loaded.info
+	if _, err := daemon.List(); err != nil || daemon.loaded.info == first {
+		t.Errorf("a file that changed a moment ago was not read again, error %v", err)
+	}
+}
+
 // A file that has been left alone is not read again, and is as soon as it changes.
 func TestUnchangedFileIsReadOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tokens.json")

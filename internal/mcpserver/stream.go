@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"strconv"
 	"sync"
@@ -21,7 +22,7 @@ func (s *Server) ServeStream(ctx context.Context, r io.ReadCloser, w io.WriteClo
 		inner: &mcp.IOTransport{Reader: r, Writer: w, MaxLineLength: maxBody}, server: s, actor: actor, name: transport,
 	}
 	err := s.newMCP().Run(ctx, t)
-	if errors.Is(err, io.EOF) || errors.Is(err, context.Canceled) {
+	if errors.Is(err, io.EOF) || errors.Is(err, context.Canceled) || errors.Is(err, net.ErrClosed) || errors.Is(err, io.ErrClosedPipe) {
 		return nil
 	}
 	return err
@@ -41,7 +42,7 @@ func (t *streamTransport) Connect(ctx context.Context) (mcp.Connection, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &streamConnection{Connection: inner, t: t, open: map[jsonrpc.ID][]string{}}
+	c := &streamConnection{Connection: inner, t: t, open: map[jsonrpc.ID][]string{}, ended: make(chan struct{}, 1), closed: make(chan struct{})}
 	c.gone, c.leave = context.WithCancel(context.WithoutCancel(ctx))
 	return c, nil
 }
@@ -52,6 +53,10 @@ type streamConnection struct {
 	gone  context.Context
 	leave context.CancelFunc
 
+	ended  chan struct{} // an exchange has ended
+	closed chan struct{} // nothing is written any more
+	once   sync.Once
+
 	mu   sync.Mutex
 	open map[jsonrpc.ID][]string // exchanges under way, by request id; a careless client uses one id twice
 }
@@ -60,6 +65,7 @@ type streamConnection struct {
 func (c *streamConnection) Read(ctx context.Context) (jsonrpc.Message, error) {
 	message, err := c.Connection.Read(ctx)
 	if err != nil {
+		c.drain(ctx) // the SDK drops what is under way as soon as it sees the end
 		c.leave()
 		return nil, err
 	}
@@ -67,6 +73,25 @@ func (c *streamConnection) Read(ctx context.Context) (jsonrpc.Message, error) {
 		req.Extra = &mcp.RequestExtra{Header: http.Header{exchangeHeader: {c.begin(req.ID)}}}
 	}
 	return message, nil
+}
+
+// drain waits until everything that was asked is answered. A peer that has said all may still be listening.
+func (c *streamConnection) drain(ctx context.Context) {
+	for {
+		c.mu.Lock()
+		left := len(c.open)
+		c.mu.Unlock()
+		if left == 0 {
+			return
+		}
+		select {
+		case <-c.ended:
+		case <-c.closed:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 func (c *streamConnection) begin(id jsonrpc.ID) string {
@@ -83,6 +108,9 @@ func (c *streamConnection) begin(id jsonrpc.ID) string {
 // Write passes a message on and notes whether an answer could be written.
 func (c *streamConnection) Write(ctx context.Context, message jsonrpc.Message) error {
 	err := c.Connection.Write(ctx, message)
+	if err != nil { // the SDK writes nothing after a failure, so nothing more will be answered
+		c.once.Do(func() { close(c.closed) })
+	}
 	if res, ok := message.(*jsonrpc.Response); ok {
 		c.end(res.ID, err != nil || c.gone.Err() != nil)
 	}
@@ -101,6 +129,10 @@ func (c *streamConnection) end(id jsonrpc.ID, failed bool) {
 		delete(c.open, id)
 	}
 	c.mu.Unlock()
+	select {
+	case c.ended <- struct{}{}:
+	default: // a signal is waiting already
+	}
 	if e := c.t.server.exchanges.find(name); e != nil {
 		c.t.server.handedOver(e, failed)
 	}
@@ -110,6 +142,7 @@ func (c *streamConnection) end(id jsonrpc.ID, failed bool) {
 // Close ends the stream. Answers that were not written are interrupted.
 func (c *streamConnection) Close() error {
 	c.leave()
+	c.once.Do(func() { close(c.closed) })
 	c.mu.Lock()
 	open := c.open
 	c.open = map[jsonrpc.ID][]string{}

@@ -1,7 +1,6 @@
 package httpexec
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"io"
@@ -88,10 +87,9 @@ func (l *link) exchangeH1(ctx context.Context, req *http.Request, keep int64) (g
 }
 
 func (l *link) write(req *http.Request, wrote chan<- error) {
-	w := bufio.NewWriterSize(l.conn, 4<<10)
-	err := req.Write(w)
+	err := req.Write(l.request)
 	if err == nil {
-		err = w.Flush()
+		err = l.request.Flush()
 	}
 	wrote <- err
 }

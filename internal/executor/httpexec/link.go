@@ -36,6 +36,7 @@ type link struct {
 	conn   net.Conn // the meter, or TLS over it
 	remote string
 
+	request *bufio.Writer // HTTP/1.1
 	answers *bufio.Reader // HTTP/1.1
 	limit   *budget       // of answers
 	h2      *http.ClientConn
@@ -63,7 +64,7 @@ func (e *Executor) connect(ctx context.Context, key linkKey, target action.Targe
 	}
 	if l.h2 == nil {
 		l.limit = &budget{r: l.conn, left: math.MaxInt64}
-		l.answers = bufio.NewReader(l.limit)
+		l.answers, l.request = bufio.NewReader(l.limit), bufio.NewWriter(l.conn)
 	}
 	return l, nil
 }

@@ -44,6 +44,7 @@ func newSuiteTarget(t *testing.T, scheme string) suiteTarget {
 	}
 	t.Cleanup(func() { _ = proxy.Close() })
 	r.base = scheme + "://" + proxy.Addr()
+	r.executor = newExecutor(t, Options{Vault: newVault(t, r.base)})
 	return suiteTarget{r, proxy}
 }
 

@@ -43,16 +43,17 @@ type Options struct {
 
 // Rig is one stage. Everything on it ends with the test.
 type Rig struct {
-	T         testing.TB
-	Provider  *provider.Server
-	URL       string // of the provider itself
-	Proxy     *chaos.Proxy
-	Dir       string // data directory
-	Store     *sqlite.Store
-	Gateway   *gateway.Gateway
-	Vault     *vault.Vault
-	Keys      *digest.Keys
-	Contracts *contract.Set
+	T          testing.TB
+	Provider   *provider.Server
+	URL        string // of the provider itself
+	Proxy      *chaos.Proxy
+	Dir        string // data directory
+	Store      *sqlite.Store
+	Gateway    *gateway.Gateway
+	Vault      *vault.Vault
+	Keys       *digest.Keys
+	Contracts  *contract.Set
+	SecretFile string // that the credential "provider" is read from
 
 	o        Options
 	executor *httpexec.Executor
@@ -104,6 +105,7 @@ func (r *Rig) credentials() {
 	dir := r.T.TempDir()
 	secret := filepath.Join(dir, "secret")
 	r.must(os.WriteFile(secret, []byte(r.o.Secret), 0o600))
+	r.SecretFile = secret
 	text := fmt.Sprintf("credentials:\n  - ref: provider\n    %s\n    hosts: [%q, %q]\n    insecure_loopback: true\n    file: %s\n",
 		strings.ReplaceAll(r.o.SecretAs, "\n", "\n    "), strings.TrimPrefix(r.URL, "http://"), r.Proxy.Addr(), secret)
 	path := filepath.Join(dir, "credentials.yaml")

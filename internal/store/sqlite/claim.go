@@ -15,19 +15,26 @@ type claims struct {
 // claimLimit bounds every list of earlier actions that a decision looks at.
 const claimLimit = 20
 
-func prepareClaims(p *statements) *claims {
-	from := `select ` + actionColumns + ` from actions `
-	return &claims{
-		runByKey: p.prepare(`select id, key, kind, identity, strength, shared, pid, start_ticks, boot_id, executable, digest, via,
-			started_at from runs where key = ?`),
-		byIdemKey: p.prepare(from + `where intent = (select id from intents where idem_key = ?) order by seq limit 1`),
-		byToken:   p.prepare(from + `where repeat_token = ? and repeat_token <> ''`),
-		repeating: p.prepare(from + `where repeats = ? and repeats <> ''`),
+const (
+	selectAction = `select ` + actionColumns + ` from actions `
 
-		openEqual:       p.prepare(from + `where fingerprint = ? and open = 1 order by seq desc limit ?`),
-		finalEqual:      p.prepare(from + `where fingerprint = ? and open = 0 order by seq desc limit ?`),
-		unknownEffect:   p.prepare(from + `where state = 'unknown' and actor = ? and effect = ? order by seq limit ?`),
-		unknownResource: p.prepare(from + `where state = 'unknown' and actor = ? and resource = ? order by seq limit ?`),
+	runByKey = `select id, key, kind, identity, strength, shared, pid, start_ticks, boot_id, executable, digest, via, started_at
+		from runs where key = ?`
+	byIdemKey = selectAction + `where intent = (select id from intents where idem_key = ?) order by seq limit 1`
+	byToken   = selectAction + `where repeat_token = ? and repeat_token <> ''`
+	repeating = selectAction + `where repeats = ? and repeats <> ''`
+
+	openEqual       = selectAction + `where fingerprint = ? and open = 1 order by seq desc limit ?`
+	finalEqual      = selectAction + `where fingerprint = ? and open = 0 order by seq desc limit ?`
+	unknownEffect   = selectAction + `where state = 'unknown' and actor = ? and effect = ? order by seq limit ?`
+	unknownResource = selectAction + `where state = 'unknown' and actor = ? and resource = ? order by seq limit ?`
+)
+
+func prepareClaims(p *statements) *claims {
+	return &claims{
+		runByKey: p.prepare(runByKey), byIdemKey: p.prepare(byIdemKey), byToken: p.prepare(byToken), repeating: p.prepare(repeating),
+		openEqual: p.prepare(openEqual), finalEqual: p.prepare(finalEqual),
+		unknownEffect: p.prepare(unknownEffect), unknownResource: p.prepare(unknownResource),
 	}
 }
 

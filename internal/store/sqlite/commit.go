@@ -48,22 +48,21 @@ func (s *Store) Later(change func(store.Tx) error) error {
 // commitUntilClosed is the committer.
 func (s *Store) commitUntilClosed() {
 	defer close(s.done)
-	orderly := false
+	// A change may end its goroutine, as t.FailNow does. That must not leave others waiting for ever.
+	cause := errors.New("a change ended the committer")
+	var batch []*job
 	defer func() {
-		// A change may end its goroutine, as t.FailNow does. That must not leave others waiting for ever.
-		if !orderly {
-			s.latch(errors.New("a change ended the committer"), nil)
+		if cause != nil {
+			s.latch(cause, batch)
 		}
 	}()
 	for {
-		batch := s.queue.next()
-		if len(batch) == 0 {
-			orderly = true
+		if batch = s.queue.next(); len(batch) == 0 {
+			cause = nil
 			return
 		}
 		if err := s.commit(batch); err != nil {
-			s.latch(err, batch)
-			orderly = true
+			cause = err
 			return
 		}
 	}

@@ -54,13 +54,7 @@ func reopened(t *testing.T, dir string, want action.Action) {
 		t.Errorf("%s is %s after a restart, want %s", want.ID, got.State, want.State)
 	}
 	storetest.Histories(t, s)
-	new(storetest.Kit).Make(t, s, func(c *storetest.Claim) { c.Run.ID, c.Run.Key = "run_again", "again"; renamed(c) })
-}
-
-// renamed gives a claim of a fresh kit identifiers that the store has not seen.
-func renamed(c *storetest.Claim) {
-	c.Call, c.Intent.ID, c.Intent.IdemKey, c.Action.ID = "call_again", "int_again", "idem again", "act_again"
-	c.Intent.Run, c.Action.Run, c.Action.Intent = c.Run.ID, c.Run.ID, c.Intent.ID
+	new(storetest.Kit).Make(t, s, nil, action.T3)
 }
 
 // TestRemovedFilesLatch: a commit into a file that no name leads to would be lost with the process.
@@ -129,7 +123,7 @@ func TestASecondWriterOfTheJournalLatches(t *testing.T) {
 	s := openAt(t, dir)
 	k := new(storetest.Kit)
 	k.Make(t, s, nil)
-	_, err := s.write.conn.ExecContext(t.Context(), `insert into journal select seq + 1, zeroblob(32), x'0101010101010101010101010101010101010101010101010101010101010101', body
+	_, err := s.write.conn.ExecContext(t.Context(), `insert into journal select seq + 1, x'0202020202020202020202020202020202020202020202020202020202020202', x'0101010101010101010101010101010101010101010101010101010101010101', body
 		from journal order by seq desc limit 1`)
 	if err != nil {
 		t.Fatal(err)

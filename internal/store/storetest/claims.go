@@ -122,8 +122,8 @@ func unknownActions(t *testing.T, s store.Store, k *Kit) {
 	first := k.Make(t, s, touching("e1", "r1"), lost...).ID
 	second := k.Make(t, s, touching("e1", ""), lost...).ID
 	third := k.Make(t, s, touching("e2", "r1"), lost...).ID
-	k.Make(t, s, touching("e1", "r1"), action.T3, action.T11)                         // still running
-	k.Make(t, s, touching("e1", "r1"), append(lost[:3:3], action.T20)...)             // settled
+	k.Make(t, s, touching("e1", "r1"), action.T3, action.T11)             // still running
+	k.Make(t, s, touching("e1", "r1"), append(lost[:3:3], action.T20)...) // settled
 
 	actor := Actor.String()
 	view(t, s, func(tx store.Tx) {

@@ -8,16 +8,22 @@ import (
 	"fmt"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"deed.dev/deed/internal/action"
 	"deed.dev/deed/internal/store"
 )
 
-// Kit makes runs, intents, actions and moves that a store takes. It is safe for concurrent use.
-type Kit struct{ last atomic.Int64 }
+// Kit makes runs, intents, actions and moves that a store takes. It is safe for concurrent use, and what two kits make
+// never has one name: a store may be opened again by another process.
+type Kit struct{}
+
+var last atomic.Int64
+
+func init() { last.Store(time.Now().UnixNano()) }
 
 // ID gives the next identifier of a kind.
-func (k *Kit) ID(prefix string) string { return fmt.Sprintf("%s%026d", prefix, k.last.Add(1)) }
+func (k *Kit) ID(prefix string) string { return fmt.Sprintf("%s%026d", prefix, last.Add(1)) }
 
 // Digest gives a new digest in the form that keyed digests have.
 func (k *Kit) Digest() string {
@@ -53,7 +59,7 @@ func (k *Kit) Claim(run action.Run) Claim {
 		Channel: "http", Target: action.Target{Scheme: "https", Host: "deploy.example", Port: 443},
 		Method: "POST", Template: "/v1/services/{service}/releases", Credential: "deploy-service",
 		Digests: action.Digests{KeyID: "k1", Fingerprint: k.Digest(), Effect: k.Digest(), Args: k.Digest()},
-		Trace:   action.Trace{TraceID: fmt.Sprintf("%032x", k.last.Load()), SpanID: fmt.Sprintf("%016x", k.last.Load())},
+		Trace:   action.Trace{TraceID: fmt.Sprintf("%032x", last.Add(1)), SpanID: fmt.Sprintf("%016x", last.Add(1))},
 	}
 	return c
 }

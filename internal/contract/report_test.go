@@ -1,0 +1,126 @@
+package contract_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"deed.dev/deed/internal/contract"
+)
+
+// The examples of docs/contracts.md, one for each class, with what deed says about them. IK-22, DOC-03, DOC-07.
+func TestReportsOnTheExamples(t *testing.T) {
+	var out bytes.Buffer
+	for _, c := range documented(t) {
+		out.WriteString(contract.Describe(c).String())
+		for _, a := range contract.Check(c) {
+			out.WriteString(a.String())
+		}
+		out.WriteString("\n")
+	}
+	golden(t, "testdata/report.txt", out.Bytes())
+}
+
+func golden(t *testing.T, file string, got []byte) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(file, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s differs; got\n%s", file, got)
+	}
+}
+
+// M-08, DOC-08: six tools and their six answers.
+func TestWhereTheEffectHappensDecidesTheLevel(t *testing.T) {
+	for name, test := range map[string]struct {
+		facts contract.Facts
+		want  string
+	}{
+		"no effect":               {contract.Facts{Where: contract.Nowhere}, "no level"},
+		"own database":            {contract.Facts{Where: contract.OwnDatabase}, "L4"},
+		"key honoured":            {contract.Facts{Where: contract.Elsewhere, KeyHonoured: true, Found: true}, "L2"},
+		"key honoured, long":      {contract.Facts{Where: contract.Elsewhere, KeyHonoured: true, Long: true}, "L3 with L2"},
+		"look-up":                 {contract.Facts{Where: contract.Elsewhere, Found: true}, "L5"},
+		"nothing":                 {contract.Facts{Where: contract.Elsewhere}, "L5 and an approval of each action"},
+		"irreversible with a key": {contract.Facts{Where: contract.Elsewhere, KeyHonoured: true, Irreversible: true}, "L5 and an approval of each action"},
+	} {
+		got, why, _ := strings.Cut(contract.Decide(test.facts).String(), ": ")
+		if got != test.want || why == "" {
+			t.Errorf("%s: got %s, want %s", name, got, test.want)
+		}
+		test.facts.Compensates = true
+		undo, why, _ := strings.Cut(contract.Decide(test.facts).String(), ": ")
+		if undo != test.want || !strings.Contains(why, "same questions") {
+			t.Errorf("%s as a compensation: got %s: %s", name, undo, why)
+		}
+	}
+	if zero := contract.Decide(contract.Facts{}); !zero.Approval {
+		t.Error("a tool about which nothing is said needs no approval")
+	}
+}
+
+func TestUnguardedToolsFailTheCheck(t *testing.T) {
+	blocked := with(t, pay, "class: repeatable_with_key", "class: blocked_after_unknown")
+	for name, test := range map[string]struct {
+		text  string
+		fails int
+	}{
+		"key":               {pay, 0},
+		"read":              {readOnly(t), 0},
+		"nothing, no asks":  {blocked, 1},
+		"nothing, each use": {blocked + "each_use: true\n", 0},
+		"key outlives":      {with(t, pay, "keep_result: 30d", "keep_result: 1h"), 1},
+	} {
+		answers := contract.Check(load(t, test.text))
+		fails := 0
+		for _, a := range answers {
+			if !a.Pass {
+				fails++
+			}
+		}
+		if len(answers) != 10 || fails != test.fails {
+			t.Errorf("%s: %d of %d answers fail, want %d of 10", name, fails, len(answers), test.fails)
+		}
+	}
+}
+
+// FP-22: what the report lists is what is computed.
+func TestReportedArgumentsAreTheMeaningfulOnes(t *testing.T) {
+	c := load(t, with(t, pay, "note: {type: string}", "note: {type: string}\n    ts: {type: string}\n    kind: {type: string, default: a}",
+		`note: "${args.?note}"`, `ts: "${args.?ts}"`)+"volatile: [ts]\nnormalize: {note: \"${args.?note}\"}\n")
+	r := resolve(t, c, `{"invoice":"i","amount":1,"note":"n","ts":"10:00","repeat_of":"rep_1"}`)
+	var meaningful map[string]any
+	if err := json.Unmarshal(r.Meaningful, &meaningful); err != nil {
+		t.Fatal(err)
+	}
+	f := c.Fingerprint()
+	listed := 0
+	for _, part := range f.Included {
+		if name, ok := strings.CutPrefix(part, "argument /"); ok {
+			listed++
+			if _, there := meaningful[name]; !there {
+				t.Errorf("%s is listed and not in %s", name, r.Meaningful)
+			}
+		}
+	}
+	if listed != len(meaningful) {
+		t.Errorf("%d arguments are listed and %s has %d", listed, r.Meaningful, len(meaningful))
+	}
+	excluded, normalized := strings.Join(f.Excluded, ";"), strings.Join(f.Normalized, ";")
+	if !strings.Contains(excluded, "argument /ts") || !strings.Contains(excluded, "repeat_of") {
+		t.Errorf("got excluded %s", excluded)
+	}
+	if want := "/note: ${args.?note};/kind: default written"; normalized != want {
+		t.Errorf("got normalized %s, want %s", normalized, want)
+	}
+}

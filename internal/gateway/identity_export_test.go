@@ -1,0 +1,4 @@
+package gateway
+
+// IdentityNewID lets a test make many identifiers.
+var IdentityNewID = newID
