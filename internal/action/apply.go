@@ -31,6 +31,12 @@ func (a Action) move(ev Event) (Action, error) {
 	}
 	a.State = m.Transition.To()
 	a.Reason, a.FailureClass, a.RejectReason, a.Recovery = m.Reason, m.FailureClass, m.RejectReason, m.Recovery
+	switch a.State {
+	case Unknown:
+		a.Doubted = a.Class != ReadOnly
+	case Completed, Failed:
+		a.Doubted = false
+	}
 	a.NotBefore, a.UpdatedAt = m.NotBefore, ev.Time
 	if m.Binding != nil {
 		a.Binding = *m.Binding

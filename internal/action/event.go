@@ -44,7 +44,28 @@ type Event struct {
 	AcceptedBody *Action
 	MoveBody     *Moved
 	DeliveryBody *DeliveryMoved
+
+	Request *RequestSeen // beside AcceptedBody: what will be sent, described without its content
 }
+
+// RequestSeen describes a resolved request without its content: how it was resolved, and what a reader of the journal may
+// compare. It makes no row.
+type RequestSeen struct {
+	HeaderNames []string
+	BodyDigest  string // keyed, since bodies may be guessed
+	BodyBytes   int64
+	Redaction   Redaction
+	Steps       []Step
+}
+
+// Redaction says how much of a request's content a record shows.
+type Redaction string
+
+// Redactions. The journal holds no content at all: it is withheld, or there was none.
+const (
+	RedactionNone     Redaction = "none"     // there is nothing to show
+	RedactionWithheld Redaction = "withheld" // the content stands in the protected store only
+)
 
 // CallSeen records an arriving request and what became of it.
 type CallSeen struct {
@@ -53,6 +74,7 @@ type CallSeen struct {
 	Actor    string
 	Strength Strength
 	Verdict  VerdictKind
+	IdemKey  string // of an attached call that gave a key: the key stays with the action
 	Match    MatchKind
 	Prior    State // of the action attached to
 	Why      string

@@ -29,6 +29,7 @@ type Action struct {
 	FailureClass FailureClass
 	RejectReason RejectReason
 	Recovery     Recovery
+	Doubted      bool   // an earlier attempt may have had the effect, whatever a later one was answered
 	Reason       string // closed words, for people and machines: "response_lost", "timeout", …
 
 	Class        Class

@@ -41,11 +41,14 @@ type Settlement struct {
 	Recovery     Recovery
 }
 
-// Settle chooses the transition for an outcome of the running attempt. Whatever is not proved is unknown.
+// Settle chooses the transition for an outcome of the running attempt. Whatever is not proved is unknown. That a resend
+// had no effect proves nothing about the attempt before it, whose outcome is still open.
 func (a Action) Settle(o Outcome) Settlement {
 	switch {
 	case o.Certainty == EffectProven:
 		return Settlement{Transition: T12}
+	case a.Doubted:
+		return Settlement{Transition: T16, Reason: o.Reason, Recovery: a.recovery(o)}
 	case o.Certainty == NoEffectProven && o.Retry && a.AttemptsLeft() > 0:
 		return Settlement{Transition: T14, Reason: o.Reason}
 	case o.Certainty == NoEffectProven && o.State == AttemptNotSent && o.BytesSent == 0:
@@ -57,13 +60,15 @@ func (a Action) Settle(o Outcome) Settlement {
 	}
 }
 
-// recovery is what an action that has just become unknown waits for. An ambiguous answer to a resend is a stored one:
-// asking a third time would bring it again, so a person has to look.
+// recovery is what an action that has just become unknown waits for. A resend that was answered without proving the effect
+// would be answered so again, unless the target asked to be tried later: a person has to look.
 func (a Action) recovery(o Outcome) Recovery {
 	switch {
 	case a.Class == BlockedAfterUnknown || a.Class == "":
 		return ReviewRequired
-	case a.Class == RepeatableWithKey && o.Status != 0 && a.Attempt > 1:
+	case a.Class == StatusQueryable: // this version asks no target, so nobody but a person will find out
+		return ReviewRequired
+	case a.Class == RepeatableWithKey && o.Status != 0 && a.Attempt > 1 && !o.Retry:
 		return ReviewRequired
 	case (a.Class == RepeatableWithKey || a.Class == ReadOnly) && a.AttemptsLeft() <= 0:
 		return ReviewRequired

@@ -150,6 +150,45 @@ func TestRetryRule(t *testing.T) {
 	}
 }
 
+// What a resend is answered proves nothing about the attempt before it: while that one is in doubt, only a proved effect
+// settles the action.
+func TestRefusedResendLeavesTheDoubt(t *testing.T) {
+	a := action.Action{State: action.Dispatched, Attempt: 1, MaxAttempts: 5, Class: action.RepeatableWithKey}
+	apply := func(m action.Moved) {
+		t.Helper()
+		m.FromAttempt = a.Attempt
+		next, err := a.Apply(action.Event{MoveBody: &m})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a = next
+	}
+	apply(action.Moved{Transition: action.T16, Recovery: action.Reconciling})
+	apply(action.Moved{Transition: action.T18, Started: &action.Attempt{Number: 2}})
+	for name, o := range map[string]action.Outcome{
+		"refused":   {Certainty: action.NoEffectProven, State: action.AttemptRefused, Status: 401},
+		"try later": {Certainty: action.NoEffectProven, State: action.AttemptRefused, Status: 503, Retry: true},
+		"not sent":  {Certainty: action.NoEffectProven, State: action.AttemptNotSent, Retry: true},
+		"hopeless":  {Certainty: action.NoEffectProven, State: action.AttemptNotSent},
+	} {
+		s := a.Settle(o)
+		if s.Transition != action.T16 {
+			t.Errorf("%s: led to %s although the first attempt is in doubt", name, s.Transition)
+		}
+		if want := map[bool]action.Recovery{true: action.ReviewRequired, false: action.Reconciling}[o.Status == 401]; s.Recovery != want {
+			t.Errorf("%s: waits for %s, want %s", name, s.Recovery, want)
+		}
+	}
+	if s := a.Settle(action.Outcome{Certainty: action.EffectProven}); s.Transition != action.T12 {
+		t.Errorf("a proved effect led to %s", s.Transition)
+	}
+	read := action.Action{State: action.Dispatched, Attempt: 1, MaxAttempts: 5, Class: action.ReadOnly}
+	next, err := read.Apply(action.Event{MoveBody: &action.Moved{Transition: action.T16, FromAttempt: 1}})
+	if err != nil || next.Doubted {
+		t.Errorf("a read has no effect to doubt: %v %v", next.Doubted, err)
+	}
+}
+
 func TestStaleMovesAreRefused(t *testing.T) {
 	a := action.Action{ID: "act_1", State: action.Authorized, Attempt: 1, MaxAttempts: 3}
 	_, err := a.Apply(action.Event{MoveBody: &action.Moved{Transition: action.T11, FromAttempt: 0, Started: &action.Attempt{Number: 2}}})

@@ -76,6 +76,9 @@ func (k Key) Of(r Record, args []byte, resource string) (action.Digests, error) 
 	return d, nil
 }
 
+// Body is the keyed digest of a request's body: what is sent may be guessed, and must not be found that way.
+func (k Key) Body(body []byte) string { return k.mac("body", body) }
+
 // mac is a keyed digest; what separates the uses of one key.
 func (k Key) mac(what string, data []byte) string {
 	h := hmac.New(sha256.New, k.secret)

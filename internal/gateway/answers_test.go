@@ -62,7 +62,7 @@ func answersCases() map[string]answersCase {
 			"It was sent at TIME and what came of it is not known (response_lost). It may have taken effect. There is no way to find out by itself, so it was not sent again; a person has to settle it."},
 		"refused by target": {answersAfter(rig.Options{}, answersBreak(provider.Fault{Kind: provider.AnswerStatus, Status: 400}), 1), action.Failed, action.CodeTargetRefused, action.Fresh, false, false, false, action.NextChange,
 			"The target refused it (refused_by_target, status 400), and its contract says that a refusal like this comes before any effect."},
-		"not sent": {answersAfter(rig.Options{}, func(r *rig.Rig) { r.Cut(chaos.Plan{Mode: chaos.Refuse}) }, 1), action.Failed, action.CodeNotSent, action.Fresh, true, false, false, action.NextRetry,
+		"not sent": {answersAfter(rig.Options{}, func(r *rig.Rig) { r.Cut(chaos.Plan{Mode: chaos.Refuse}) }, 1), action.Failed, action.CodeNotSent, action.NoEffect, true, false, false, action.NextRetry,
 			"Nothing was sent: dial_failed. The same call tries again under the same action."},
 		"come later": {answersAfter(rig.Options{Contracts: later}, answersBreak(provider.Fault{Kind: provider.AnswerStatus, Status: 503, RetryAfter: "3600"}), 1), action.Authorized, action.CodeTryLater, action.Fresh, true, true, false, action.NextRetry,
 			"Nothing has taken effect yet (asked_to_come_later, attempt 1 of 5). The same call tries again under the same action."},

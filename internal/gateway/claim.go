@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 
 	"deed.dev/deed/internal/action"
 	"deed.dev/deed/internal/crashpoint"
@@ -59,16 +60,17 @@ func (g *Gateway) claimAs(ctx context.Context, call action.Call, a asked, id act
 	for {
 		var c claimed
 		err := g.store.Commit(ctx, func(tx store.Tx) (err error) {
-			if err = ctx.Err(); err != nil { // the caller left while waiting its turn: there is nothing to do for it
-				return err
-			}
 			c, err = g.claimIn(tx, call, a, id)
 			return err
 		})
 		var older *olderVersion
 		switch {
+		case errors.As(err, &older) && older.contract:
+			if err := g.under(ctx, &a, call, older.action.Contract); err != nil {
+				return claimed{}, err
+			}
 		case errors.As(err, &older):
-			if err := g.under(ctx, &a, call, older.digest); err != nil {
+			if err := g.underKey(ctx, &a, call, older.action); err != nil {
 				return claimed{}, err
 			}
 		case err != nil:
@@ -81,10 +83,16 @@ func (g *Gateway) claimAs(ctx context.Context, call action.Call, a asked, id act
 	}
 }
 
-// olderVersion asks for the call's digests under a contract version that an earlier action was made under.
-type olderVersion struct{ digest string }
+// olderVersion asks for the call's digests under the contract version, or else the key, that an earlier action was made
+// with.
+type olderVersion struct {
+	action   action.Action
+	contract bool
+}
 
-func (o *olderVersion) Error() string { return "an earlier action was made under contract " + o.digest }
+func (o *olderVersion) Error() string {
+	return string(o.action.ID) + " was made under another contract version or key"
+}
 
 // claimIn is the decision and its consequences, inside one change.
 func (g *Gateway) claimIn(tx store.Tx, call action.Call, a asked, id action.ID) (claimed, error) {
@@ -101,7 +109,11 @@ func (g *Gateway) claimIn(tx store.Tx, call action.Call, a asked, id action.ID) 
 		c.action, c.planned, err = g.open(tx, call, a, id, c.Claim)
 	case action.Attach:
 		c.action = *c.Prior
-		err = tx.Append(callEvent(tx.Now(), call, a.run, c.action.ID, action.CallAttached, g.seen(c)))
+		seen := g.seen(c)
+		if a.Keyed && c.Match != action.MatchKey {
+			seen.IdemKey = a.idemKey
+		}
+		err = tx.Append(callEvent(tx.Now(), call, a.run, c.action.ID, action.CallAttached, seen))
 	case action.Hold:
 		c.action = *c.Prior
 		err = tx.Append(callEvent(tx.Now(), call, a.run, c.action.ID, action.CallHeld, g.seen(c)))
@@ -130,10 +142,13 @@ func (g *Gateway) priors(tx store.Tx, a asked) (p action.Priors, err error) {
 		if errors.Is(err, store.ErrNotFound) {
 			return nil, nil
 		}
-		if err == nil && !a.knows(act.Contract) {
-			return nil, &olderVersion{act.Contract}
+		if err != nil {
+			return nil, err
 		}
-		return &act, err
+		if contract, key := a.knows(act); !contract || !key {
+			return nil, &olderVersion{action: act, contract: !contract}
+		}
+		return &act, nil
 	}
 	if a.Keyed {
 		if p.ByKey, err = find(tx.ActionByIdemKey(a.idemKey)); err != nil {
@@ -197,7 +212,7 @@ func (g *Gateway) open(tx store.Tx, call action.Call, a asked, id action.ID, cla
 	logged, accepted := header, header
 	logged.ID, logged.Kind, logged.IntentBody = action.EventID(newID(action.EventPrefix)), action.IntentLogged, &intent
 	accepted.ID, accepted.Kind, accepted.AcceptedBody = action.EventID(newID(action.EventPrefix)), action.ActionAccepted, &act
-	accepted.Action = act.ID
+	accepted.Action, accepted.Request = act.ID, g.described(a, op)
 	seen := action.CallSeen{Verdict: action.Open, Match: claim.Match}
 	err = tx.Append(callEvent(tx.Now(), call, a.run, act.ID, action.CallAccepted, seen), logged, accepted)
 	if err != nil {
@@ -209,12 +224,31 @@ func (g *Gateway) open(tx store.Tx, call action.Call, a asked, id action.ID, cla
 	return g.planIn(tx, act)
 }
 
+// described says what will be sent, and how it was resolved, without its content.
+func (g *Gateway) described(a asked, op action.Operation) *action.RequestSeen {
+	seen := &action.RequestSeen{Steps: a.resolved.Steps, BodyBytes: int64(len(op.Body)), Redaction: action.RedactionNone}
+	if len(op.Body) > 0 {
+		seen.BodyDigest, seen.Redaction = g.keys.Current().Body(op.Body), action.RedactionWithheld
+	}
+	for _, h := range op.Headers {
+		seen.HeaderNames = append(seen.HeaderNames, h.Name)
+	}
+	for _, name := range []string{op.Key.Header, "Content-Type"} {
+		if name != "" && (name != "Content-Type" || op.MediaType != "") {
+			seen.HeaderNames = append(seen.HeaderNames, name)
+		}
+	}
+	slices.Sort(seen.HeaderNames)
+	seen.HeaderNames = slices.Compact(seen.HeaderNames)
+	return seen
+}
+
 // keepPlan stores the arguments and the exact bytes of the operation apart from the journal.
 func (g *Gateway) keepPlan(tx store.Tx, a asked, intent *action.Intent, act *action.Action, op action.Operation) (err error) {
 	if err = tx.PutContract(a.contract.Digest, a.Tool, a.contract.Source); err != nil {
 		return err
 	}
-	if intent.Arguments, err = tx.PutPayload(store.Arguments, string(intent.ID), a.resolved.Canonical); err != nil {
+	if intent.Arguments, err = tx.PutPayload(store.Arguments, string(intent.ID), a.resolved.Requested); err != nil {
 		return err
 	}
 	data, err := json.Marshal(op)

@@ -28,21 +28,33 @@ func (g *Gateway) deliver(ctx context.Context, call action.Call, c claimed, act 
 	if until := time.Until(act.NotBefore); until > 0 && act.State == action.Authorized {
 		a.RetryAfter = until
 	}
-	if act.Attempt > 0 {
-		a.EffectMode = action.Fresh
-		if c.Prior != nil && a.Attached && c.action.State.Final() {
-			a.EffectMode = action.Replay
-		}
-	}
 	var err error
 	if a.Attempts, err = g.store.Attempts(ctx, act.ID); err != nil {
 		g.log.Error("the attempts of an action could not be read", "action_id", act.ID, "error", err)
 	}
+	a.EffectMode = c.effectMode(act, a.Attempts)
 	if err := g.fill(ctx, &a); err != nil {
 		g.log.Error("the recorded result of an action could not be read", "action_id", act.ID, "error", err)
 		a.Complete = false
 	}
 	return a, nil
+}
+
+// effectMode says whether the answer comes from a send of this call, or from the record of an earlier one.
+func (c claimed) effectMode(act action.Action, attempts []action.Attempt) action.EffectMode {
+	before := 0 // attempts that were made before this call
+	if c.Kind == action.Attach {
+		before = c.action.Attempt
+	}
+	for _, t := range attempts {
+		if t.Number > before && t.State != action.AttemptNotSent {
+			return action.Fresh
+		}
+	}
+	if c.Kind == action.Attach && act.Attempt > 0 && act.State.Final() {
+		return action.Replay
+	}
+	return action.NoEffect
 }
 
 // fill adds the recorded answer of the target, and the token for a deliberate repeat of what is completed.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"deed.dev/deed/internal/action"
 	"deed.dev/deed/internal/gateway"
@@ -208,14 +209,21 @@ func TestOneOfSeveralCallersMayLeave(t *testing.T) {
 	}
 }
 
-// deliveryAwaitAttached waits until a call has attached.
+// deliveryAwaitAttached waits until a call has attached. Each round waits for a commit.
 func deliveryAwaitAttached(r *rig.Rig) {
 	r.T.Helper()
-	for range 10000 {
-		if slices.Contains(rig.Kinds(r.Events()), "call.attached") {
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); r.Settled() {
+		found := false
+		err := r.Store.Records(context.Background(), 0, func(_ int64, _ [32]byte, body []byte) error {
+			found = found || strings.Contains(string(body), `"event":"call.attached"`)
+			return nil
+		})
+		if err != nil {
+			r.T.Fatal(err)
+		}
+		if found {
 			return
 		}
-		r.Settled()
 	}
 	r.T.Fatal("no call has attached")
 }

@@ -1,6 +1,8 @@
 package gateway
 
 import (
+	"context"
+	"errors"
 	"sync"
 
 	"deed.dev/deed/internal/action"
@@ -13,6 +15,15 @@ type flight struct {
 	done    chan struct{}
 	action  action.Action // as the work left it; read after done
 	waiting int           // callers that still wait
+
+	wanted context.Context // ends when every caller has left: what is not on its way yet then stays where it is
+	stop   context.CancelCauseFunc
+}
+
+func newFlight(id action.ID) *flight {
+	f := &flight{id: id, done: make(chan struct{})}
+	f.wanted, f.stop = context.WithCancelCause(context.Background())
+	return f
 }
 
 type flights struct {
@@ -25,7 +36,8 @@ type flights struct {
 func (s *flights) reserve(id action.ID) *flight {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	f := &flight{id: id, done: make(chan struct{}), waiting: 1}
+	f := newFlight(id)
+	f.waiting = 1
 	s.running[id] = f
 	return f
 }
@@ -36,7 +48,7 @@ func (s *flights) join(id action.ID, start func(*flight)) *flight {
 	defer s.mu.Unlock()
 	f, ok := s.running[id]
 	if !ok {
-		f = &flight{id: id, done: make(chan struct{})}
+		f = newFlight(id)
 		s.running[id] = f
 		start(f)
 	}
@@ -44,10 +56,14 @@ func (s *flights) join(id action.ID, start func(*flight)) *flight {
 	return f
 }
 
-func (s *flights) leave(f *flight) {
+// leave ends one caller's waiting. A caller that has gone, and was the last one, takes its wish with it: cause says why it
+// went, nil that it has its answer.
+func (s *flights) leave(f *flight, cause error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	f.waiting--
+	if f.waiting--; f.waiting == 0 && cause != nil {
+		f.stop(cause)
+	}
 }
 
 // land ends a flight, wakes everybody who waits for it and reports whether anybody did.
@@ -56,6 +72,7 @@ func (s *flights) land(f *flight, a action.Action) (awaited bool) {
 	defer s.mu.Unlock()
 	delete(s.running, f.id)
 	f.action = a
+	f.stop(nil)
 	close(f.done)
 	return f.waiting > 0
 }
@@ -64,7 +81,10 @@ func (s *flights) land(f *flight, a action.Action) (awaited bool) {
 // the attempt that stands in the journal already, if there is one.
 func (g *Gateway) fly(f *flight, act action.Action, planned *action.Attempt) {
 	g.work.Go(func() {
-		act := g.perform(g.ctx, act, planned)
+		act := g.perform(f, act, planned)
+		if act.State == action.Authorized && errors.Is(context.Cause(f.wanted), ErrCancelled) {
+			act = g.cancelled(act)
+		}
 		if awaited := g.flights.land(f, act); !awaited && act.Delivery == action.DeliveryPending {
 			g.Delivered(act.ID, action.DeliveryInterrupted, "caller_left")
 		}

@@ -263,7 +263,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 					t.Fatal(err)
 				}
 				r := rig.New(t, rig.Options{SecretAs: as})
-				r.Break(provider.Fault{Kind: provider.Redirect, Status: status, Location: there + "/v1/charges?token=t0p"})
+				r.Break(provider.Fault{Kind: provider.Redirect, Status: status, Location: there + "/v1/charges?token=token-in-the-place"})
 				a := r.Call("charge", keysCharge).Key("run", 1, "a").Do()
 				if n := len(other.Requests()); n != 0 {
 					t.Errorf("%d requests went to the other host", n)
@@ -279,7 +279,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 				if status >= 307 && !failed || status < 307 && s.State != action.Unknown {
 					t.Errorf("state %s (%s)", s.State, s.Reason)
 				}
-				if strings.Contains(r.Export(), "t0p") {
+				if strings.Contains(r.Export(), "token-in-the-place") {
 					t.Error("the journal holds the query of the redirect's place")
 				}
 			})

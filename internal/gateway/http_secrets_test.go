@@ -128,12 +128,12 @@ func TestCredentialIsNowhereButAtTheTarget(t *testing.T) {
 			{"refused", nil, chaos.Plan{Mode: chaos.Refuse}},
 			{"hangs", []provider.Fault{{Kind: provider.HangAfterRead}}, chaos.Plan{}},
 			{"401", []provider.Fault{{Kind: provider.AnswerStatus, Status: 401, Body: httpCanary}}, chaos.Plan{}},
-			{"echo cut short", []provider.Fault{{Kind: provider.AnswerStatus, Status: 201, Body: strings.Repeat("x", 4000) + httpCanary}}, chaos.Plan{Mode: chaos.CutResponse, Bytes: 4110}},
+			{"echo cut short", []provider.Fault{{Kind: provider.AnswerStatus, Status: 201, Body: httpCanary + strings.Repeat("x", 4000)}}, chaos.Plan{Mode: chaos.CutResponse, Bytes: 2000}},
 		} {
 			t.Run(name+"/"+c.name, func(t *testing.T) {
 				t.Parallel()
 				var log httpLog
-				r := rig.New(t, rig.Options{Secret: httpCanary, SecretAs: as, Timeout: "200ms", Log: log.handler()})
+				r := rig.New(t, rig.Options{Secret: httpCanary, SecretAs: as, Timeout: "500ms", Log: log.handler()})
 				r.Break(c.faults...)
 				r.Cut(c.cut)
 				for _, call := range []*rig.Call{
@@ -197,6 +197,24 @@ func TestAnswerThatCannotBeSearchedIsWithheld(t *testing.T) {
 	b := r.Call("send_email", `{"to":"bob"}`).Do()
 	if said := strings.ToLower(httpSaid(b, nil)); strings.Contains(said, "set-cookie") || b.Action.State != action.Completed {
 		t.Errorf("state %s, said %s", b.Action.State, said)
+	}
+}
+
+// HT-22, case 121: when the answer breaks off within the echoed credential, not even the part that came is kept.
+func TestSecretThatIsCutInTheMiddleIsNotKept(t *testing.T) {
+	t.Parallel()
+	r := rig.New(t, rig.Options{Secret: httpCanary})
+	body := strings.Repeat("x", 500) + httpCanary + strings.Repeat("y", 500)
+	r.Break(provider.Fault{Kind: provider.AnswerStatus, Status: 201, Body: body})
+	r.Call("send_email", unknownMail).Do()
+	head := r.Proxy.Connections()[0].Received - int64(len(body))
+	r.Cut(chaos.Plan{Mode: chaos.CutResponse, Bytes: head + 500 + 16})
+	a := r.Call("send_email", `{"to":"bob"}`).Do()
+	if a.Action.State != action.Completed || a.Complete || !strings.Contains(string(a.Result), "xxxx") {
+		t.Fatalf("state %s, complete %v, result %q: the answer was not cut where it should be", a.Action.State, a.Complete, a.Result)
+	}
+	if kept := httpFiles(r) + httpSaid(a, nil); strings.Contains(kept, httpCanary[:12]) {
+		t.Error("the beginning of the credential was kept")
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"deed.dev/deed/internal/action"
@@ -87,6 +88,25 @@ func last(tx store.Tx, act action.Action) (action.Attempt, error) {
 	return attempts[len(attempts)-1], nil
 }
 
+// cancelled ends an action whose caller asked to stop while nothing of it could have had an effect. It is no decision: an
+// equal call is a new action.
+func (g *Gateway) cancelled(act action.Action) action.Action {
+	err := g.store.Commit(context.Background(), func(tx store.Tx) error {
+		now, err := tx.Action(act.ID)
+		if err != nil || now.State != action.Authorized {
+			return err
+		}
+		act, err = g.move(tx, now, action.Moved{
+			Transition: action.T10, FromAttempt: now.Attempt, RejectReason: action.Cancelled, Reason: "cancel_requested",
+		})
+		return err
+	})
+	if err != nil {
+		g.log.Error("a cancel could not be recorded", "action_id", act.ID, "error", err)
+	}
+	return act
+}
+
 // giveUp hands an unknown action to a person when nothing that deed may do by itself can settle it any more.
 func (g *Gateway) giveUp(tx store.Tx, act action.Action) (action.Action, error) {
 	resendable := act.Class == action.RepeatableWithKey || act.Class == action.ReadOnly
@@ -114,7 +134,7 @@ func (g *Gateway) outcomeIn(tx store.Tx, act action.Action, planned action.Attem
 			SpanID: planned.SpanID, Started: planned.Started, Ended: tx.Now(),
 		},
 	}
-	if s.Transition == action.T14 && o.RetryAfter > 0 {
+	if o.Retry && o.RetryAfter > 0 {
 		moved.NotBefore = tx.Now().Add(o.RetryAfter)
 	}
 	if o.Status == 0 {
@@ -136,6 +156,15 @@ func keep(tx store.Tx, act action.Action, s action.Settlement, r action.Result) 
 	if stored.Commitment, err = tx.PutPayload(store.Answer, string(stored.ID), r.Body); err != nil {
 		return nil, err
 	}
+	if len(r.Headers) > 0 { // they tell a first answer from one out of the target's memory
+		headers, err := json.Marshal(r.Headers)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := tx.PutPayload(store.Headers, string(stored.ID), headers); err != nil {
+			return nil, err
+		}
+	}
 	if s.Transition.To() == action.Completed && act.Class != action.ReadOnly {
 		token := newToken(action.RepeatPrefix)
 		if _, err = tx.PutPayload(store.Repeat, string(stored.ID), []byte(token)); err != nil {
@@ -152,7 +181,7 @@ func (g *Gateway) refreshed(act action.Action, o action.Outcome) action.Outcome 
 	if o.Reason != "unauthorized" || !o.Retry {
 		return o
 	}
-	if act.Reason == "credential_refreshed" {
+	if attempts, err := g.store.Attempts(g.ctx, act.ID); err != nil || refreshedBefore(attempts) {
 		o.Retry = false
 		return o
 	}
@@ -165,10 +194,25 @@ func (g *Gateway) refreshed(act action.Action, o action.Outcome) action.Outcome 
 	return o
 }
 
+func refreshedBefore(attempts []action.Attempt) bool {
+	return slices.ContainsFunc(attempts, func(t action.Attempt) bool { return t.Reason == "credential_refreshed" })
+}
+
+// sound gives an outcome that says nothing the words for that, so that it can be recorded.
+func sound(o action.Outcome) action.Outcome {
+	if o.State == "" {
+		o.State, o.Certainty, o.Retry = action.AttemptTransportError, action.Indeterminate, false
+	}
+	if o.Reason == "" && o.Certainty == action.Indeterminate {
+		o.Reason = "no_evidence"
+	}
+	return o
+}
+
 // move journals a transition and gives the action as it stands after it.
 func (g *Gateway) move(tx store.Tx, act action.Action, m action.Moved) (action.Action, error) {
 	ev := action.Event{
-		ID: action.EventID(newID(action.EventPrefix)), Time: tx.Now(), Kind: action.MovedTo(m.Transition.To()),
+		ID: action.EventID(newID(action.EventPrefix)), Time: tx.Now(), Kind: kindOf(m.Transition),
 		Run: act.Run, Intent: act.Intent, Action: act.ID, Trace: act.Trace, MoveBody: &m,
 	}
 	for _, attempt := range []*action.Attempt{m.Ended, m.Started} {
@@ -181,6 +225,14 @@ func (g *Gateway) move(tx store.Tx, act action.Action, m action.Moved) (action.A
 		return act, err
 	}
 	return act.Apply(ev)
+}
+
+// kindOf names the event of a transition after the state that it reaches.
+func kindOf(t action.Transition) action.EventKind {
+	if t == action.T19 { // it stays where it is
+		return action.ActionRecovered
+	}
+	return action.MovedTo(t.To())
 }
 
 // recorded reads the operation back from the record, checked against the commitment in the journal.

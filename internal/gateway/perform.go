@@ -12,30 +12,33 @@ import (
 
 // perform works on an action until it is settled or may not be sent again: plan, send, write down what came of it. The
 // plan of each attempt is durable before its first byte, and its outcome is durable before anybody is told.
-func (g *Gateway) perform(ctx context.Context, act action.Action, planned *action.Attempt) action.Action {
+func (g *Gateway) perform(f *flight, act action.Action, planned *action.Attempt) action.Action {
 	for {
 		if planned == nil {
-			if act, planned = g.plan(ctx, act); planned == nil {
+			if act, planned = g.plan(act); planned == nil {
 				return act
 			}
 		}
-		outcome := g.send(ctx, act, *planned)
+		outcome := g.send(g.ctx, act, *planned)
 		settled, err := g.record(act, *planned, outcome)
 		if err != nil {
 			g.log.Error("the outcome of an attempt could not be recorded: it may have had its effect", "action_id", act.ID, "error", err)
 			return act // still dispatched: nothing sends it again, and the next start finds it and calls it unknown
 		}
 		act, planned = settled, nil
-		if !pause(ctx, act) {
+		if !g.pause(f, act) {
 			return act
 		}
 	}
 }
 
 // plan writes the next attempt down, if the rule allows one, in a change of its own.
-func (g *Gateway) plan(ctx context.Context, act action.Action) (action.Action, *action.Attempt) {
+func (g *Gateway) plan(act action.Action) (action.Action, *action.Attempt) {
 	var attempt *action.Attempt
-	err := g.store.Commit(ctx, func(tx store.Tx) error {
+	err := g.store.Commit(context.Background(), func(tx store.Tx) error {
+		if err := g.ctx.Err(); err != nil { // deed is closing
+			return err
+		}
 		now, err := tx.Action(act.ID)
 		if err != nil {
 			return err
@@ -73,13 +76,13 @@ func (g *Gateway) send(ctx context.Context, act action.Action, planned action.At
 		Judge: g.judge(ctx, act),
 	})
 	crashpoint.Here(crashpoint.AfterEffect) // W3
-	return outcome
+	return sound(outcome)
 }
 
 // record writes an outcome down. It depends on no caller, and it waits for room: an outcome is never refused.
 func (g *Gateway) record(act action.Action, planned action.Attempt, o action.Outcome) (action.Action, error) {
 	var settled action.Action
-	o = g.refreshed(act, o)
+	o = g.refreshed(act, o) // one 401 may be a stale credential
 	err := g.mustCommit(func(tx store.Tx) error {
 		now, err := tx.Action(act.ID)
 		if err != nil {
@@ -99,8 +102,8 @@ func (g *Gateway) record(act action.Action, planned action.Attempt, o action.Out
 }
 
 // pause waits before the next attempt and reports whether there is one to make. A longer wait is the caller's: it gets
-// the action back, with the time from which the same call goes on.
-func pause(ctx context.Context, act action.Action) bool {
+// the action back, with the time from which the same call goes on. Nothing new is sent for callers that have all left.
+func (g *Gateway) pause(f *flight, act action.Action) bool {
 	const moment = 2 * time.Second
 	if _, ok := act.MaySend(time.Now(), false); !ok {
 		return false
@@ -109,10 +112,16 @@ func pause(ctx context.Context, act action.Action) bool {
 	if wait > moment {
 		return false
 	}
+	left := f.wanted.Done()
+	if act.State == action.Unknown { // finding out what happened is wanted by the record, not by a caller
+		left = nil
+	}
 	select {
 	case <-time.After(wait):
 		return true
-	case <-ctx.Done():
+	case <-left:
+		return false
+	case <-g.ctx.Done():
 		return false
 	}
 }

@@ -23,9 +23,9 @@ func (g *Gateway) Recover(ctx context.Context) (found int, err error) {
 				return found, err
 			}
 			found++
-			if act.Recovery == action.Reconciling && act.Class != action.StatusQueryable {
+			if act.Recovery == action.Reconciling {
 				f := g.flights.join(act.ID, func(f *flight) { g.fly(f, act, nil) })
-				g.flights.leave(f)
+				g.flights.leave(f, nil)
 			}
 		}
 	}

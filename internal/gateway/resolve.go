@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"sync"
@@ -8,6 +9,7 @@ import (
 	"deed.dev/deed/internal/action"
 	"deed.dev/deed/internal/contract"
 	"deed.dev/deed/internal/digest"
+	"deed.dev/deed/internal/store"
 )
 
 // asked is a call after resolution: one concrete operation, and all by which a repeat of it is recognised.
@@ -76,14 +78,15 @@ func (a *asked) scope(c *contract.Contract, r contract.Resolved) string {
 	}
 }
 
-// knows reports whether the call was resolved under a contract version already.
-func (a *asked) knows(digest string) bool {
+// knows reports whether the call has digests under the contract version and the key that an action was made with.
+func (a *asked) knows(act action.Action) (contract, key bool) {
 	for _, v := range a.Variants {
-		if v.Contract == digest {
-			return true
+		if v.Contract == act.Contract {
+			contract = true
+			key = key || v.Digests.KeyID == act.Digests.KeyID || v.Digests.KeyID == ""
 		}
 	}
-	return false
+	return contract, key
 }
 
 // olderContracts are contract versions that are no longer loaded, read back from the store when an action made under one
@@ -143,4 +146,28 @@ func (g *Gateway) judge(ctx context.Context, act action.Action) action.Judge {
 		return func(action.Response) action.Verdict { return action.Verdict{Rule: "contract_unreadable"} }
 	}
 	return c.Judge
+}
+
+// underKey adds the digests of the call under a fingerprint key that is gone, if its arguments are those of the action
+// that was made with it. They are compared as they were asked, under the action's own contract version.
+func (g *Gateway) underKey(ctx context.Context, a *asked, call action.Call, act action.Action) error {
+	c, err := g.version(ctx, act.Tool, act.Contract)
+	if err != nil {
+		return err
+	}
+	variant := action.Variant{Contract: act.Contract, Digests: action.Digests{KeyID: act.Digests.KeyID}}
+	earlier, err := g.store.Payload(ctx, store.Arguments, string(act.Intent))
+	if err != nil {
+		return err
+	}
+	then, err := c.Resolve(earlier)
+	if err != nil {
+		return err
+	}
+	now, err := c.Resolve(call.Arguments)
+	if err == nil && bytes.Equal(then.Meaningful, now.Meaningful) {
+		variant.Digests.Args = act.Digests.Args
+	}
+	a.Variants = append(a.Variants, variant)
+	return nil
 }

@@ -464,3 +464,26 @@ func TestAToolWithoutItsOwnWindowsIsRefused(t *testing.T) {
 		}
 	}
 }
+
+// RM-01, RM-20, EX-13: a key that attached to an action stays with it. Two ids of one decision run side by side, the answer of
+// one arrives and that of the other is lost: its retry is no new decision.
+func TestAKeyThatAttachedStaysWithItsAction(t *testing.T) {
+	t.Parallel()
+	r := rig.New(t, rig.Options{})
+	r.Break(provider.Fault{Kind: provider.CommitThenHang, Times: 1})
+	first := r.Call("charge", retryCharge).Key("task", 1, "toolu_1").Go()
+	r.AwaitEffects(1)
+	second := r.Call("charge", retryCharge).Key("task", 1, "toolu_2").Go()
+	deliveryAwaitAttached(r)
+	r.Break()
+	a, b := first.Answer(), second.Answer()
+	if a.Action.ID != b.Action.ID {
+		t.Fatalf("equal calls side by side are %s and %s", a.Action.ID, b.Action.ID)
+	}
+	r.Gateway.Delivered(a.Action.ID, action.Delivered, "acknowledged")
+	r.Settled()
+	again := r.Call("charge", retryCharge).Key("task", 1, "toolu_2").Do()
+	if again.Action.ID != a.Action.ID || !again.Attached || r.Effects() != 1 {
+		t.Errorf("the retry of the second call is %s (attached %t) with %d effects, want %s with 1", again.Action.ID, again.Attached, r.Effects(), a.Action.ID)
+	}
+}

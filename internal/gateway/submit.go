@@ -38,7 +38,7 @@ func (g *Gateway) carryOn(ctx context.Context, c claimed) action.Action {
 	if f == nil {
 		f = g.flights.join(c.action.ID, func(f *flight) { g.fly(f, c.action, nil) })
 	}
-	defer g.flights.leave(f)
+	defer func() { g.flights.leave(f, context.Cause(ctx)) }()
 	select {
 	case <-f.done:
 		return f.action

@@ -54,17 +54,18 @@ func TestLostResponseAndTimeoutAreUnknown(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name, reason string
+		timeout      string
 		fault        provider.Kind
 		effects      int
 		state        action.AttemptState
 	}{
-		{"committed and dropped", "response_lost", provider.CommitThenDrop, 1, action.AttemptTransportError},
-		{"hangs without effect", "timeout", provider.HangAfterRead, 0, action.AttemptTimeout},
-		{"committed and hangs", "timeout", provider.CommitThenHang, 1, action.AttemptTimeout},
+		{"committed and dropped", "response_lost", "20s", provider.CommitThenDrop, 1, action.AttemptTransportError},
+		{"hangs without effect", "timeout", "600ms", provider.HangAfterRead, 0, action.AttemptTimeout},
+		{"committed and hangs", "timeout", "600ms", provider.CommitThenHang, 1, action.AttemptTimeout},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			r := rig.New(t, rig.Options{Timeout: "300ms"})
+			r := rig.New(t, rig.Options{Timeout: c.timeout})
 			r.Break(unknownTimes(c.fault, 1))
 			a := r.Call("send_email", unknownMail).Do()
 			unknownWant(t, r.Stored(a.Action.ID), action.Unknown, c.reason)
@@ -87,7 +88,7 @@ func TestLostResponseAndTimeoutAreUnknown(t *testing.T) {
 // says what can be done.
 func TestUnknownIsNeverToldAsAFailure(t *testing.T) {
 	t.Parallel()
-	r := rig.New(t, rig.Options{Timeout: "300ms"})
+	r := rig.New(t, rig.Options{Timeout: "600ms"})
 	r.Break(provider.Fault{Kind: provider.CommitThenHang})
 	fresh, err := r.Call("send_email", unknownMail).Key("run", 1, "a").Try()
 	if err != nil {
@@ -131,7 +132,7 @@ func TestUnknownIsNeverToldAsAFailure(t *testing.T) {
 // UN-22: an agent that repeats whatever comes back as a plain error makes no second call on an unknown outcome.
 func TestModelThatRetriesErrorsDoesNotRetryUnknown(t *testing.T) {
 	t.Parallel()
-	r := rig.New(t, rig.Options{Timeout: "300ms"})
+	r := rig.New(t, rig.Options{Timeout: "600ms"})
 	r.Break(provider.Fault{Kind: provider.CommitThenHang})
 	calls := 0
 	for range 5 {
@@ -218,7 +219,7 @@ func TestBytesThatLeftMakeSilenceUnknown(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			r := rig.New(t, rig.Options{Timeout: "300ms"})
+			r := rig.New(t, rig.Options{Timeout: "600ms"})
 			r.Cut(c.plan)
 			a := r.Call("send_email", unknownMail).Do()
 			if a.Action.State != action.Unknown || a.Action.Recovery != action.ReviewRequired {
@@ -375,7 +376,7 @@ func TestEarlyAnswerToALargeUploadIsRefusedOrUnknown(t *testing.T) {
 	r := rig.New(t, rig.Options{Contracts: contracts})
 	r.Break(provider.Fault{Kind: provider.Early413})
 	big := strings.Repeat("x", 900<<10)
-	for i := range 12 {
+	for i := range 6 {
 		name := string(rune('a' + i))
 		a := r.Call("file_report", `{"name":"`+name+`","text":"`+big+`"}`).Do()
 		if a.Action.State != action.Unknown && (a.Action.State != action.Failed || a.Action.TargetStatus != 413) {

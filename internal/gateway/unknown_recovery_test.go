@@ -341,7 +341,8 @@ func TestOnlyPerformSends(t *testing.T) {
 				if !ok {
 					return true
 				}
-				if s, ok := call.Fun.(*ast.SelectorExpr); ok && s.Sel.Name == "Perform" && !strings.Contains(slash, "executortest/") {
+				if s, ok := call.Fun.(*ast.SelectorExpr); ok && s.Sel.Name == "Perform" && !strings.Contains(slash, "executortest/") &&
+					!strings.HasSuffix(slash, "httpexec/selftest.go") { // sends to a server of its own, to prove that it sends once
 					senders = append(senders, slash)
 				}
 				return true

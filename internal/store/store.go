@@ -32,7 +32,8 @@ var (
 type Store interface {
 	// Commit runs change alone, in one transaction with the changes of others who wait, and returns when it is durable.
 	// If change returns an error, nothing of it is kept and that error comes back. change must not block on anything but
-	// tx. A cancelled ctx stops the waiting, never a commit under way.
+	// tx. A change that was not begun when ctx ends never will be; one that was begun is waited for, so that the answer
+	// is always definite.
 	Commit(ctx context.Context, change func(tx Tx) error) error
 	// Later queues a change whose caller does not wait. It is lost if the process dies first, so it may carry evidence of
 	// delivery and no more. It reports ErrFull instead of blocking.
@@ -90,6 +91,7 @@ type Tx interface {
 	RunByKey(key string) (action.Run, error)
 	Action(id action.ID) (action.Action, error)
 	Attempts(id action.ID) ([]action.Attempt, error) // in the order of their numbers
+	// ActionByIdemKey finds the action that a key opened, or the one that a call with it was attached to.
 	ActionByIdemKey(idemKey string) (action.Action, error)
 	ActionByRepeatToken(digest string) (action.Action, error)
 	ActionRepeating(id action.ID) (action.Action, error)
@@ -118,5 +120,6 @@ const (
 	Arguments PayloadKind = "arguments"
 	Operation PayloadKind = "operation"
 	Answer    PayloadKind = "answer"
-	Repeat    PayloadKind = "repeat" // the token itself: replays show it again
+	Headers   PayloadKind = "answer_headers" // the few of the target's that are kept
+	Repeat    PayloadKind = "repeat"         // the token itself: replays show it again
 )

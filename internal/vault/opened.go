@@ -101,15 +101,3 @@ func addParameter(u *url.URL, name, value string) error {
 	u.RawQuery += url.QueryEscape(name) + "=" + url.QueryEscape(value)
 	return nil
 }
-
-// Header names the header that the credential goes to, or "".
-func (o *Opened) Header() string {
-	switch o.credential.Kind {
-	case Bearer, Basic:
-		return "Authorization"
-	case Header:
-		return http.CanonicalHeaderKey(o.credential.Header)
-	default:
-		return ""
-	}
-}

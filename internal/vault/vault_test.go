@@ -177,8 +177,8 @@ func TestApplyPutsEachKindInItsPlace(t *testing.T) {
 			if req.URL.RawQuery != "a=1&X-Api-Key=user%3Ap%26ssword+1" {
 				t.Errorf("query is %s", req.URL.RawQuery)
 			}
-		} else if got := req.Header.Get(o.Header()); got != want {
-			t.Errorf("%s: %s is %q, want %q", kind, o.Header(), got, want)
+		} else if got := req.Header.Get("Authorization") + req.Header.Get("X-Api-Key"); got != want {
+			t.Errorf("%s: sent %q, want %q", kind, got, want)
 		}
 		if err := o.Apply(req); err == nil {
 			t.Errorf("%s: applied twice", kind)

@@ -1,12 +1,9 @@
 package httpexec
 
 import (
-	"mime"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
-	"time"
 
 	"deed.dev/deed/internal/action"
 	"deed.dev/deed/internal/vault"
@@ -52,7 +49,7 @@ func redacted(got exchanged, opened *vault.Opened) answer {
 	a.mediaType = mediaType(a.header.Get("Content-Type"))
 	a.kept = kept(a.header, got.resp, opened)
 	switch {
-	case !identity(got.resp.Header.Values("Content-Encoding")):
+	case !identity(got.resp.Header.Values("Content-Encoding")), opened != nil && !searchable(got):
 		a.withheld, a.complete = true, false
 	case opened == nil:
 		a.body = got.body
@@ -110,46 +107,4 @@ func place(resp *http.Response) string {
 		to = resp.Request.URL.ResolveReference(to)
 	}
 	return (&url.URL{Scheme: to.Scheme, Host: to.Host}).String()
-}
-
-func mediaType(contentType string) string {
-	t, _, err := mime.ParseMediaType(contentType)
-	if err != nil || len(t) > maxKept {
-		return ""
-	}
-	return t
-}
-
-// identity reports whether a body came as it is. Another one cannot be searched for secrets.
-func identity(encodings []string) bool {
-	for _, e := range encodings {
-		for part := range strings.SplitSeq(e, ",") {
-			if p := strings.TrimSpace(part); p != "" && !strings.EqualFold(p, "identity") {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-// maxRetryAfter bounds what a target may ask for.
-const maxRetryAfter = time.Hour
-
-// retryAfter reads seconds or a date. What cannot be read, and what is over, is 0.
-func retryAfter(value string, now time.Time) time.Duration {
-	if value = strings.TrimSpace(value); value == "" {
-		return 0
-	}
-	if digits(value) {
-		seconds, err := strconv.ParseInt(value, 10, 32)
-		if err != nil {
-			return maxRetryAfter
-		}
-		return min(time.Duration(seconds)*time.Second, maxRetryAfter)
-	}
-	at, err := http.ParseTime(value)
-	if err != nil || !at.After(now) {
-		return 0
-	}
-	return min(at.Sub(now).Round(time.Second), maxRetryAfter)
 }

@@ -60,15 +60,40 @@ func TestHTTP2IsNotTriedAgain(t *testing.T) {
 // A connection on which the server has said that it will go is not used again.
 func TestHTTP2ConnectionThatGoesAwayIsLeft(t *testing.T) {
 	s := newRawH2(t, func(c *h2Conn, stream uint32) {
-		c.ok(stream)
 		_ = c.WriteGoAway(stream, http2.ErrCodeNo, nil)
+		c.ok(stream)
 	})
 	executor := newExecutor(t, Options{})
 	for range 3 {
 		out := executor.Perform(t.Context(), resendDispatch(t, s.base, "POST", "Idempotency-Key", []byte("x")))
 		want(t, out, action.AttemptCompleted, action.EffectProven, "")
 	}
-	if s.seen() != 3 {
-		t.Errorf("the server saw %d requests, want 3", s.seen())
+	if s.seen() != 3 || s.connections() != 3 {
+		t.Errorf("the server saw %d requests on %d connections, want 3 on 3", s.seen(), s.connections())
+	}
+}
+
+// The server says good-bye while nobody asks.
+func TestHTTP2ConnectionThatGoesAwayWhileIdleIsLeft(t *testing.T) {
+	conns := make(chan *h2Conn, 1)
+	s := newRawH2(t, func(c *h2Conn, stream uint32) {
+		c.ok(stream)
+		conns <- c
+	})
+	executor := newExecutor(t, Options{})
+	d := resendDispatch(t, s.base, "POST", "Idempotency-Key", []byte("x"))
+	for range 3 {
+		want(t, executor.Perform(t.Context(), d), action.AttemptCompleted, action.EffectProven, "")
+		executor.pool.mu.Lock()
+		idle := executor.pool.links[keyOf(d.Operation)]
+		executor.pool.mu.Unlock()
+		if len(idle) != 1 {
+			t.Fatalf("%d idle connections, want 1", len(idle))
+		}
+		_ = (<-conns).WriteGoAway(1, http2.ErrCodeNo, nil)
+		await(t, "the client has heard it", func() bool { return idle[0].h2.Available() == 0 })
+	}
+	if s.seen() != 3 || s.connections() != 3 {
+		t.Errorf("the server saw %d requests on %d connections, want 3 on 3", s.seen(), s.connections())
 	}
 }

@@ -27,7 +27,33 @@ type rawConn struct {
 	server *rawServer
 	number int // counts accepted connections from 1
 	tcp    *net.TCPConn
+	cork   *cork
 	r      *bufio.Reader
+}
+
+// cork holds writes back, so that several TLS records leave in one piece.
+type cork struct {
+	net.Conn
+	held []byte
+	hold bool
+}
+
+func (c *cork) Write(p []byte) (int, error) {
+	if c.hold {
+		c.held = append(c.held, p...)
+		return len(p), nil
+	}
+	return c.Conn.Write(p)
+}
+
+// together says several things in one piece.
+func (c *rawConn) together(texts ...string) {
+	c.cork.hold = true
+	for _, text := range texts {
+		c.say(text)
+	}
+	c.cork.hold = false
+	_, _ = c.cork.Write(c.cork.held)
 }
 
 // newRawServer serves each connection with serve, and closes it then. With tls the connection speaks TLS and HTTP/1.1.
@@ -51,11 +77,12 @@ func newRawServer(t testing.TB, withTLS bool, serve func(*rawConn)) *rawServer {
 			}
 			s.mu.Lock()
 			s.accepted++
-			conn := &rawConn{Conn: c, server: s, number: s.accepted, tcp: c.(*net.TCPConn)}
+			conn := &rawConn{server: s, number: s.accepted, tcp: c.(*net.TCPConn), cork: &cork{Conn: c}}
+			conn.Conn = conn.cork
 			s.mu.Unlock()
 			if withTLS {
 				certificate, _ := authority()
-				conn.Conn = tls.Server(c, &tls.Config{Certificates: []tls.Certificate{certificate}, NextProtos: []string{"http/1.1"}})
+				conn.Conn = tls.Server(conn.cork, &tls.Config{Certificates: []tls.Certificate{certificate}, NextProtos: []string{"http/1.1"}})
 			}
 			conn.r = bufio.NewReader(countedReader{conn})
 			open.Store(c, nil)

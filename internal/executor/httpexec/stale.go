@@ -28,7 +28,7 @@ func (l *link) silent() bool {
 		return true
 	}
 	_ = l.conn.SetReadDeadline(time.Unix(1, 0))
-	defer l.conn.SetReadDeadline(time.Time{}) //nolint:errcheck // the next read shows it
+	defer func() { _ = l.conn.SetReadDeadline(time.Time{}) }()
 	_, err := l.answers.Peek(1)
 	return errors.Is(err, os.ErrDeadlineExceeded)
 }

@@ -2,8 +2,10 @@ package httpexec
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"log"
+	"net"
 	"os"
 	"strings"
 	"testing"
@@ -61,8 +63,8 @@ func TestUnaskedBytesAreNoAnswer(t *testing.T) {
 	defer log.SetOutput(os.Stderr)
 	forged := strings.Replace(okAnswer, "ok", "no", 1)
 	for _, withTLS := range []bool{false, true} {
-		for name, together := range map[string]bool{"in one piece": true, "later": false} {
-			t.Run(fmt.Sprintf("tls=%t/%s", withTLS, name), func(t *testing.T) {
+		for _, when := range []string{"in one record", "in one piece", "later"} {
+			t.Run(fmt.Sprintf("tls=%t/%s", withTLS, when), func(t *testing.T) {
 				sent := make(chan bool, 10)
 				s := newRawServer(t, withTLS, func(c *rawConn) {
 					req := c.request()
@@ -70,9 +72,12 @@ func TestUnaskedBytesAreNoAnswer(t *testing.T) {
 						return
 					}
 					unasked := forged + req.Header.Get("Authorization")
-					if together {
+					switch when {
+					case "in one record":
 						c.say(okAnswer + unasked)
-					} else {
+					case "in one piece":
+						c.together(okAnswer, unasked)
+					default:
 						c.say(okAnswer)
 						c.say(unasked)
 					}
@@ -117,6 +122,43 @@ func TestConnectionThatDiesBeforeTheFirstByteIsNotSent(t *testing.T) {
 		if out.BytesSent != 0 || len(s.seen()) != 1 {
 			t.Errorf("%d bytes sent, %d requests arrived; want 0 and the first one", out.BytesSent, len(s.seen()))
 		}
+	}
+}
+
+// HT-11: an answer that comes although nothing was asked answers something else.
+func TestAnswerToNothingIsNoAnswer(t *testing.T) {
+	s := newRawServer(t, false, func(c *rawConn) {
+		if c.request() != nil {
+			c.say(okAnswer)
+		}
+		c.request() // the client has closed its side
+		c.say(okAnswer)
+		c.request()
+	})
+	executor := newExecutor(t, Options{})
+	d := resendDispatch(t, s.base, "POST", "Idempotency-Key", []byte("x"))
+	want(t, executor.Perform(t.Context(), d), action.AttemptCompleted, action.EffectProven, "")
+	executor.testOnlyBeforeSend = func(l *link) { _ = l.meter.Conn.(*net.TCPConn).CloseWrite() }
+	out := executor.Perform(t.Context(), d)
+	if out.State != action.AttemptNotSent || out.Certainty != action.NoEffectProven || out.Status != 0 {
+		t.Errorf("got %s, %s, status %d", out.State, out.Certainty, out.Status)
+	}
+}
+
+// A cancelled attempt does not touch a kept connection.
+func TestCancelledAttemptLeavesTheConnectionAlone(t *testing.T) {
+	s := watched(t)
+	executor := newExecutor(t, Options{})
+	d := resendDispatch(t, s.base, "POST", "Idempotency-Key", []byte("x"))
+	ctx, cancel := context.WithCancel(t.Context())
+	want(t, executor.Perform(ctx, d), action.AttemptCompleted, action.EffectProven, "")
+	cancel()
+	for range 50 {
+		want(t, executor.Perform(ctx, d), action.AttemptNotSent, action.NoEffectProven, ReasonCancelled)
+	}
+	want(t, executor.Perform(t.Context(), d), action.AttemptCompleted, action.EffectProven, "")
+	if len(s.seen()) != 2 || s.connections() != 1 {
+		t.Errorf("the server saw %d requests on %d connections, want 2 on 1", len(s.seen()), s.connections())
 	}
 }
 

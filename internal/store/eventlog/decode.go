@@ -85,7 +85,7 @@ func (w *wire) event() (action.Event, error) {
 		ev.DeliveryBody = &action.DeliveryMoved{
 			From: action.Delivery(w.Delivery.From), To: action.Delivery(w.Delivery.To), Why: w.Delivery.Why}
 	case w.Action != nil && ev.Kind == action.ActionAccepted:
-		ev.AcceptedBody = w.accepted()
+		ev.AcceptedBody, ev.Request = w.accepted(), w.request()
 	case w.Action != nil:
 		ev.MoveBody = w.move(&r)
 	}

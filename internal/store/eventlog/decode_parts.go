@@ -30,7 +30,7 @@ func (w *wire) call() *action.CallSeen {
 	seen := &action.CallSeen{
 		Protocol: action.Correlation{Transport: c.Transport, Era: c.Era, RequestID: c.RequestID, Session: c.Session, Client: c.Client},
 		Upstream: action.Upstream{Source: c.Upstream, Traceparent: c.Traceparent, Tracestate: c.Tracestate},
-		Actor:    w.actor(), Match: action.MatchKind(c.Match), Prior: action.State(c.PriorState), Why: c.Why, Code: action.Code(c.Code),
+		Actor:    w.actor(), IdemKey: c.IdemKey, Match: action.MatchKind(c.Match), Prior: action.State(c.PriorState), Why: c.Why, Code: action.Code(c.Code),
 	}
 	if w.Actor != nil {
 		seen.Strength = action.Strength(w.Actor.Strength)
@@ -101,4 +101,18 @@ func (a wireAttempt) bytesSent() int64 {
 		return action.BytesUnknown
 	}
 	return *a.BytesSent
+}
+
+func (w *wire) request() *action.RequestSeen {
+	q := w.Request
+	if q == nil {
+		return nil
+	}
+	seen := &action.RequestSeen{
+		HeaderNames: q.HeaderNames, BodyDigest: q.BodyDigest, BodyBytes: q.BodyBytes, Redaction: action.Redaction(q.Redaction),
+	}
+	for _, s := range q.Steps {
+		seen.Steps = append(seen.Steps, action.Step{Kind: s.Kind, Field: s.Field, Detail: s.Detail})
+	}
+	return seen
 }

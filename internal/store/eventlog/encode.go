@@ -119,6 +119,7 @@ func callMembers(m members, c action.CallSeen) {
 	put(call, "upstream_context_source", c.Upstream.Source)
 	put(call, "traceparent", c.Upstream.Traceparent)
 	put(call, "tracestate", c.Upstream.Tracestate)
+	put(call, "idem_key", c.IdemKey)
 	put(call, "match", c.Match)
 	put(call, "prior_state", c.Prior)
 	put(call, "why", c.Why)

@@ -22,6 +22,7 @@ func actionMembers(m members, ev action.Event, about action.Action) {
 	switch {
 	case ev.AcceptedBody != nil:
 		acceptedMembers(m, act, about)
+		requestMembers(m, ev.Request)
 	case ev.MoveBody != nil:
 		moveMembers(m, act, *ev.MoveBody)
 	default:
@@ -53,6 +54,28 @@ func acceptedMembers(m, act members, a action.Action) {
 		put(digests, "resource_fingerprint", d.Resource)
 		m["digests"] = digests
 	}
+}
+
+func requestMembers(m members, q *action.RequestSeen) {
+	if q == nil {
+		return
+	}
+	request := members{"body_bytes": q.BodyBytes, "redaction_status": string(q.Redaction)}
+	put(request, "body_digest", q.BodyDigest)
+	if len(q.HeaderNames) > 0 {
+		request["header_names"] = q.HeaderNames
+	}
+	if len(q.Steps) > 0 {
+		steps := make([]any, len(q.Steps))
+		for i, s := range q.Steps {
+			step := members{"kind": s.Kind}
+			put(step, "field", s.Field)
+			put(step, "detail", s.Detail)
+			steps[i] = map[string]any(step)
+		}
+		request["steps"] = steps
+	}
+	m["request"] = request
 }
 
 func putMicros(m members, name string, d time.Duration) {

@@ -29,6 +29,9 @@ func Normal(ev action.Event) (action.Event, error) {
 	if n := bodies(ev); n != 1 {
 		return ev, invalid(ev, "has %d bodies, not one", n)
 	}
+	if ev.Request != nil && ev.AcceptedBody == nil {
+		return ev, invalid(ev, "describes a request, which only a new action does")
+	}
 	ev.Time = Micro(ev.Time)
 	switch {
 	case ev.RunBody != nil:

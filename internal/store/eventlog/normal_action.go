@@ -37,6 +37,16 @@ func normalAccepted(ev action.Event) (action.Event, error) {
 		a.Target.Private = nil
 	}
 	a.AcceptedAt, a.UpdatedAt = ev.Time, ev.Time
+	if ev.Request != nil { // an empty list is not written, and read back as none
+		q := *ev.Request
+		if len(q.HeaderNames) == 0 {
+			q.HeaderNames = nil
+		}
+		if len(q.Steps) == 0 {
+			q.Steps = nil
+		}
+		ev.Request = &q
+	}
 	return ev, resolved(ev, a)
 }
 
@@ -47,7 +57,7 @@ func fresh(ev action.Event, a action.Action) error {
 		return invalid(ev, "starts in the state %s", a.State)
 	case a.Delivery != "" && a.Delivery != action.DeliveryNone:
 		return invalid(ev, "starts with the delivery %s", a.Delivery)
-	case a.FailureClass != "" || a.RejectReason != "" || a.Recovery != "" || a.Reason != "":
+	case a.FailureClass != "" || a.RejectReason != "" || a.Recovery != "" || a.Doubted || a.Reason != "":
 		return invalid(ev, "starts with a reason")
 	case a.Attempt != 0 || a.TargetStatus != 0 || a.Result != "" || a.RepeatToken != "":
 		return invalid(ev, "starts with an attempt or a result")

@@ -105,6 +105,9 @@ func drawn(t *rapid.T, kind action.EventKind) action.Event {
 	fillValue(t, "event", reflect.ValueOf(&ev).Elem())
 	ev.Kind = kind
 	ev.RunBody, ev.CallBody, ev.IntentBody, ev.AcceptedBody, ev.MoveBody, ev.DeliveryBody = nil, nil, nil, nil, nil, nil
+	if kind != action.ActionAccepted {
+		ev.Request = nil
+	}
 	return ev
 }
 
@@ -114,7 +117,7 @@ func drawAccepted(t *rapid.T) action.Event {
 	a.ID, a.Intent, a.Run, a.Trace = ev.Action, ev.Intent, ev.Run, ev.Trace
 	a.Actor = "token:" + a.Actor
 	a.State, a.Delivery = action.Accepted, action.DeliveryNone
-	a.FailureClass, a.RejectReason, a.Recovery, a.Reason = "", "", "", ""
+	a.FailureClass, a.RejectReason, a.Recovery, a.Doubted, a.Reason = "", "", "", false, ""
 	a.Attempt, a.TargetStatus, a.Result, a.RepeatToken, a.Binding = 0, 0, "", "", action.Binding{}
 	a.NotBefore, a.ResendBefore, a.AuthorizedAt, a.DispatchedAt, a.FinishedAt = time.Time{}, time.Time{}, time.Time{}, time.Time{}, time.Time{}
 	ev.AcceptedBody = a

@@ -32,6 +32,7 @@ type wire struct {
 	Outcome  *wireAttempt  `json:"outcome"`
 	Result   *wireResult   `json:"result"`
 	Delivery *wireDelivery `json:"delivery"`
+	Request  *wireRequest  `json:"request"`
 }
 
 type wireActor struct {
@@ -64,6 +65,7 @@ type wireCall struct {
 	Upstream    string `json:"upstream_context_source"`
 	Traceparent string `json:"traceparent"`
 	Tracestate  string `json:"tracestate"`
+	IdemKey     string `json:"idem_key"`
 	Match       string `json:"match"`
 	PriorState  string `json:"prior_state"`
 	Why         string `json:"why"`
@@ -158,4 +160,19 @@ type wireDelivery struct {
 	From string `json:"from"`
 	To   string `json:"to"`
 	Why  string `json:"why"`
+}
+
+// wireRequest describes a request without its content.
+type wireRequest struct {
+	HeaderNames []string   `json:"header_names"`
+	BodyDigest  string     `json:"body_digest"`
+	BodyBytes   int64      `json:"body_bytes"`
+	Redaction   string     `json:"redaction_status"`
+	Steps       []wireStep `json:"steps"`
+}
+
+type wireStep struct {
+	Kind   string `json:"kind"`
+	Field  string `json:"field"`
+	Detail string `json:"detail"`
 }

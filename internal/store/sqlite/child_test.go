@@ -13,6 +13,7 @@ import (
 	"deed.dev/deed/internal/store"
 	"deed.dev/deed/internal/store/sqlite"
 	"deed.dev/deed/internal/store/storetest"
+	"go.uber.org/goleak"
 )
 
 // childTask names what this test binary does when it is started as a child: a real second process.
@@ -21,7 +22,7 @@ const childTask = "DEED_STORE_TEST_CHILD"
 func TestMain(m *testing.M) {
 	switch task := os.Getenv(childTask); task {
 	case "":
-		os.Exit(m.Run())
+		goleak.VerifyTestMain(m)
 	case "open":
 		os.Exit(childOpens(os.Args[len(os.Args)-1]))
 	case "commit":

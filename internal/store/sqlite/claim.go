@@ -2,39 +2,51 @@ package sqlite
 
 import (
 	"database/sql"
+	"errors"
 
 	"deed.dev/deed/internal/action"
+	"deed.dev/deed/internal/store"
 )
 
 // claims are the questions that decide what becomes of a call. Each is one look-up in one index, however many actions
-// there are.
+// there are. Most find nothing, and asking for the whole of nothing is dear: the driver looks at every column first. So
+// each asks for identifiers, and for actions only when there are some.
 type claims struct {
-	runByKey, byIdemKey, byToken, repeating, openEqual, finalEqual, unknownEffect, unknownResource *sql.Stmt
+	runByKey, byIdemKey, byAttachedKey, byToken, repeating *sql.Stmt
+	openEqual, finalEqual, unknownEffect, unknownResource  question
 }
+
+// question is a list asked for twice: its identifiers and its actions.
+type question struct{ ids, actions *sql.Stmt }
 
 // claimLimit bounds every list of earlier actions that a decision looks at.
 const claimLimit = 20
 
 const (
+	selectID     = `select id from actions `
 	selectAction = `select ` + actionColumns + ` from actions `
 
 	runByKey = `select id, key, kind, identity, strength, shared, pid, start_ticks, boot_id, executable, digest, via, started_at
 		from runs where key = ?`
-	byIdemKey = selectAction + `where intent = (select id from intents where idem_key = ?) order by seq limit 1`
-	byToken   = selectAction + `where repeat_token = ? and repeat_token <> ''`
-	repeating = selectAction + `where repeats = ? and repeats <> ''`
+	byIdemKey     = `where intent = (select id from intents where idem_key = ?) order by seq limit 1`
+	byAttachedKey = `where id = (select action from calls where idem_key = ? and idem_key <> ''
+		and event = 'call.attached' order by seq limit 1)`
+	byToken   = `where repeat_token = ? and repeat_token <> ''`
+	repeating = `where repeats = ? and repeats <> ''`
 
-	openEqual       = selectAction + `where fingerprint = ? and open = 1 order by seq desc limit ?`
-	finalEqual      = selectAction + `where fingerprint = ? and open = 0 order by seq desc limit ?`
-	unknownEffect   = selectAction + `where state = 'unknown' and actor = ? and effect = ? order by seq limit ?`
-	unknownResource = selectAction + `where state = 'unknown' and actor = ? and resource = ? order by seq limit ?`
+	openEqual       = `where fingerprint = ? and open = 1 order by seq desc limit ?`
+	finalEqual      = `where fingerprint = ? and open = 0 order by seq desc limit ?`
+	unknownEffect   = `where state = 'unknown' and actor = ? and effect = ? order by seq limit ?`
+	unknownResource = `where state = 'unknown' and actor = ? and resource = ? order by seq limit ?`
 )
 
 func prepareClaims(p *statements) *claims {
+	id := func(where string) *sql.Stmt { return p.prepare(selectID + where) }
+	ask := func(where string) question { return question{id(where), p.prepare(selectAction + where)} }
 	return &claims{
-		runByKey: p.prepare(runByKey), byIdemKey: p.prepare(byIdemKey), byToken: p.prepare(byToken), repeating: p.prepare(repeating),
-		openEqual: p.prepare(openEqual), finalEqual: p.prepare(finalEqual),
-		unknownEffect: p.prepare(unknownEffect), unknownResource: p.prepare(unknownResource),
+		runByKey: p.prepare(runByKey), byIdemKey: id(byIdemKey), byAttachedKey: id(byAttachedKey), byToken: id(byToken),
+		repeating: id(repeating), openEqual: ask(openEqual), finalEqual: ask(finalEqual),
+		unknownEffect: ask(unknownEffect), unknownResource: ask(unknownResource),
 	}
 }
 
@@ -83,7 +95,11 @@ func (t *tx) Attempts(id action.ID) (attempts []action.Attempt, err error) {
 
 // ActionByIdemKey implements store.Tx.
 func (t *tx) ActionByIdemKey(idemKey string) (action.Action, error) {
-	return t.find(t.w.claims.byIdemKey, "action of the key", idemKey)
+	a, err := t.find(t.w.claims.byIdemKey, "action of the key", idemKey)
+	if errors.Is(err, store.ErrNotFound) {
+		return t.find(t.w.claims.byAttachedKey, "action of the key", idemKey)
+	}
+	return a, err
 }
 
 // ActionByRepeatToken implements store.Tx.
@@ -100,11 +116,12 @@ func (t *tx) find(s *sql.Stmt, what, value string) (action.Action, error) {
 	if err := t.usable(); err != nil {
 		return action.Action{}, err
 	}
-	r, err := t.w.actionRow(background, s, value)
+	var id action.ID
+	err := one(background, s, func(scan func(...any) error) error { return scan(&id) }, value)
 	if err := t.note(err); err != nil {
 		return action.Action{}, about(err, what, value)
 	}
-	return r.Action, nil
+	return t.Action(id)
 }
 
 // ActionsByFingerprint implements store.Tx.

@@ -11,8 +11,7 @@ import (
 // background is the context of every statement of the committer: a commit under way is never cancelled.
 var background = context.Background()
 
-// Commit implements store.Store. A change that was not begun when ctx ends never will be; about one that was begun the
-// caller then does not know.
+// Commit implements store.Store.
 func (s *Store) Commit(ctx context.Context, change func(store.Tx) error) error {
 	return s.wait(ctx, &job{change: change, done: make(chan struct{})})
 }
@@ -31,12 +30,8 @@ func (s *Store) wait(ctx context.Context, j *job) error {
 		if j.withdraw() {
 			return ctx.Err()
 		}
-		select {
-		case <-j.done: // it was done already, and an answer is better than none
-			return j.err
-		default:
-			return ctx.Err()
-		}
+		<-j.done // it is under way: half an answer would leave a record that nobody knows of
+		return j.err
 	}
 }
 

@@ -27,6 +27,14 @@ func TestAKillLosesNothingAcknowledged(t *testing.T) {
 		for _, id := range killed(t, dir) {
 			acknowledged[id] = true
 		}
+		r, err := sqlite.OpenReader(t.Context(), dir) // before anybody has recovered the database
+		if err != nil {
+			t.Fatal(err)
+		}
+		storetest.Histories(t, r)
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
 		s := openIn(t, dir, storetest.Options{})
 		for id, records := range storetest.Histories(t, s) {
 			if len(records) != 3 || storetest.Get(t, s, id).State != action.Dispatched {
@@ -99,8 +107,10 @@ func TestASecondProcessIsRefused(t *testing.T) {
 	if !errors.Is(err, store.ErrLocked) || !strings.Contains(err.Error(), fmt.Sprintf("process %d, since ", cmd.Process.Pid)) {
 		t.Errorf("beside process %d: %v", cmd.Process.Pid, err)
 	}
-	if _, err := sqlite.OpenReader(t.Context(), dir); err != nil {
+	if r, err := sqlite.OpenReader(t.Context(), dir); err != nil {
 		t.Errorf("reading beside the holder: %v", err)
+	} else if err := r.Close(); err != nil {
+		t.Error(err)
 	}
 	if err := cmd.Process.Signal(os.Kill); err != nil {
 		t.Fatal(err)

@@ -93,6 +93,30 @@ func must(t *testing.T, err error) {
 	}
 }
 
+// TestAReplacedStoreIsLeftAlone: closing the old store must not take the files of the new one with it.
+func TestAReplacedStoreIsLeftAlone(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("Windows does not let an open file go")
+	}
+	dir := t.TempDir()
+	old := openAt(t, dir)
+	new(storetest.Kit).Make(t, old, nil, action.T3)
+	for _, name := range []string{"deed.db", "deed.db-wal", "deed.db-shm", "deed.lock"} {
+		must(t, os.Remove(filepath.Join(dir, name)))
+	}
+	s := openAt(t, dir)
+	a := new(storetest.Kit).Make(t, s, nil, action.T3)
+	wantLatched(t, old, "was replaced") // and closes it
+	for _, name := range []string{"deed.db", "deed.db-wal", "deed.lock"} {
+		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+			t.Errorf("after the old store was closed: %v", err)
+		}
+	}
+	new(storetest.Kit).Make(t, s, nil, action.T3)
+	must(t, s.Close())
+	reopened(t, dir, a)
+}
+
 // TestAFullDiskLatches lets SQLite find no more pages, which it reports as it reports a full disk.
 func TestAFullDiskLatches(t *testing.T) {
 	dir := t.TempDir()

@@ -143,8 +143,13 @@ func makeFile(path string) error {
 	if err != nil {
 		return fmt.Errorf("open the database: %w", err)
 	}
-	if err := f.Close(); err != nil {
+	if err := errors.Join(f.Chmod(0o600), f.Close()); err != nil {
 		return fmt.Errorf("open the database: %w", err)
 	}
-	return os.Chmod(path, 0o600)
+	// A file whose name is not on the disk is lost in a power cut, however well its content was synced.
+	dir := filepath.Dir(path)
+	if err := errors.Join(syncDir(dir), syncDir(filepath.Dir(dir))); err != nil {
+		return fmt.Errorf("sync the data directory: %w", err)
+	}
+	return nil
 }

@@ -12,17 +12,22 @@ import (
 // TestDecisionsAreOneLookUp: no question that is asked while a call waits may grow with the number of actions.
 func TestDecisionsAreOneLookUp(t *testing.T) {
 	s := openAt(t, t.TempDir())
-	for query, index := range map[string]string{
-		runByKey:                      "sqlite_autoindex_runs_2",
-		byIdemKey:                     "actions_by_intent",
-		byToken:                       "actions_one_token",
-		repeating:                     "actions_one_successor",
-		openEqual:                     "actions_by_fingerprint",
-		finalEqual:                    "actions_by_fingerprint",
-		unknownEffect:                 "actions_unknown_by_effect",
-		unknownResource:               "actions_unknown_by_resource",
-		selectAction + `where id = ?`: "sqlite_autoindex_actions_1",
+	for where, index := range map[string]string{
+		runByKey:        "sqlite_autoindex_runs_2",
+		byIdemKey:       "actions_by_intent",
+		byAttachedKey:   "calls_by_key",
+		byToken:         "actions_one_token",
+		repeating:       "actions_one_successor",
+		openEqual:       "actions_by_fingerprint",
+		finalEqual:      "actions_by_fingerprint",
+		unknownEffect:   "actions_unknown_by_effect",
+		unknownResource: "actions_unknown_by_resource",
+		`where id = ?`:  "sqlite_autoindex_actions_1",
 	} {
+		query := where
+		if !strings.HasPrefix(where, "select") {
+			query = selectAction + where
+		}
 		plan := planOf(t, s.write.conn, query)
 		if !strings.Contains(plan, index) || strings.Contains(plan, "SCAN") || strings.Contains(plan, "TEMP B-TREE") {
 			t.Errorf("%.100s…\nis planned as\n%swant %s alone", query, plan, index)

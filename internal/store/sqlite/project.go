@@ -20,15 +20,15 @@ func (p *projector) writeRun(r action.Run) error {
 }
 
 const insertCall = `insert into calls (seq, id, event, run, intent, action, actor, strength, transport, era, request_id, session,
-	client, upstream_source, traceparent, tracestate, match, prior_state, why, code, trace_id, span_id, parent_span_id, at)
-	values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+	client, upstream_source, traceparent, tracestate, idem_key, match, prior_state, why, code, trace_id, span_id, parent_span_id, at)
+	values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 func (p *projector) writeCall(ev action.Event, at place) error {
 	c := ev.CallBody
 	_, err := p.insertCall.ExecContext(background, at.seq, string(ev.Call), string(ev.Kind), string(ev.Run), string(ev.Intent),
 		string(ev.Action), c.Actor, string(c.Strength), c.Protocol.Transport, c.Protocol.Era, c.Protocol.RequestID,
 		c.Protocol.Session, c.Protocol.Client, c.Upstream.Source, c.Upstream.Traceparent, c.Upstream.Tracestate,
-		string(c.Match), string(c.Prior), c.Why, string(c.Code), ev.Trace.TraceID, ev.Trace.SpanID, ev.Trace.ParentSpanID,
+		c.IdemKey, string(c.Match), string(c.Prior), c.Why, string(c.Code), ev.Trace.TraceID, ev.Trace.SpanID, ev.Trace.ParentSpanID,
 		micros(ev.Time))
 	return err
 }
@@ -47,7 +47,7 @@ func (p *projector) writeIntent(i action.Intent) error {
 
 const insertAction = `insert into actions (` + actionColumns + `, open)
 	values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
-	?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1)`
+	?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1)`
 
 func (p *projector) writeAccepted(r row, at place) error {
 	r.seq, r.eventSeq, r.eventHash = at.seq, at.seq, at.hash
@@ -64,7 +64,7 @@ func (p *projector) writeAccepted(r row, at place) error {
 
 // The old state and attempt are in the where, so that nothing moves an action that has moved on.
 const (
-	moveAction = `update actions set state = ?, delivery = ?, failure_class = ?, reject_reason = ?, recovery = ?, reason = ?,
+	moveAction = `update actions set state = ?, delivery = ?, failure_class = ?, reject_reason = ?, recovery = ?, doubted = ?, reason = ?,
 		attempt = ?, not_before = ?, resend_before = ?, decision = ?, decision_kind = ?, decision_rule = ?, binding_digest = ?,
 		target_status = ?, authorized_at = ?, dispatched_at = ?, finished_at = ?, updated_at = ?, event_seq = ?, event_hash = ?`
 	ofAction         = ` where seq = ? and state = ? and attempt = ? and delivery = ?`
@@ -91,7 +91,7 @@ func (p *projector) writeChange(s step, at place) error {
 
 func (p *projector) writeMove(from, r row, m action.Moved) error {
 	values := []any{string(r.State), string(r.Delivery), string(r.FailureClass), string(r.RejectReason), string(r.Recovery),
-		r.Reason, int64(r.Attempt), micros(r.NotBefore), micros(r.ResendBefore), string(r.Binding.Decision), r.Binding.Kind,
+		r.Doubted, r.Reason, int64(r.Attempt), micros(r.NotBefore), micros(r.ResendBefore), string(r.Binding.Decision), r.Binding.Kind,
 		r.Binding.Rule, r.Binding.Digest, int64(r.TargetStatus), micros(r.AuthorizedAt), micros(r.DispatchedAt),
 		micros(r.FinishedAt), micros(r.UpdatedAt), r.eventSeq, r.eventHash[:]}
 	statement := p.move

@@ -19,7 +19,7 @@ type row struct {
 }
 
 // actionColumns are the columns of an action in the order in which scanAction reads them.
-const actionColumns = `seq, id, intent, run, actor, tool, state, delivery, failure_class, reject_reason, recovery, reason,
+const actionColumns = `seq, id, intent, run, actor, tool, state, delivery, failure_class, reject_reason, recovery, doubted, reason,
 	class, contract, attempt, max_attempts, not_before, resend_before, key_life, attach_for,
 	channel, protocol, host, port, private, method, path_template, credential,
 	key_id, fingerprint, effect, args, resource, decision, decision_kind, decision_rule, binding_digest,
@@ -32,7 +32,7 @@ func scanAction(scan func(...any) error) (r row, err error) {
 	var keyLife, attachFor int64
 	var hash []byte
 	if err := scan(&r.seq, &a.ID, &a.Intent, &a.Run, &a.Actor, &a.Tool, &a.State, &a.Delivery, &a.FailureClass, &a.RejectReason,
-		&a.Recovery, &a.Reason, &a.Class, &a.Contract, &a.Attempt, &a.MaxAttempts, instant{&a.NotBefore}, instant{&a.ResendBefore},
+		&a.Recovery, &a.Doubted, &a.Reason, &a.Class, &a.Contract, &a.Attempt, &a.MaxAttempts, instant{&a.NotBefore}, instant{&a.ResendBefore},
 		&keyLife, &attachFor, &a.Channel, &a.Target.Scheme, &a.Target.Host, &a.Target.Port, &private, &a.Method, &a.Template,
 		&a.Credential, &a.Digests.KeyID, &a.Digests.Fingerprint, &a.Digests.Effect, &a.Digests.Args, &a.Digests.Resource,
 		&a.Binding.Decision, &a.Binding.Kind, &a.Binding.Rule, &a.Binding.Digest, &a.Operation, &a.Repeats, &a.Similar,
@@ -70,7 +70,7 @@ func (r row) inserted() ([]any, error) {
 		return nil, err
 	}
 	return []any{r.seq, string(r.ID), string(r.Intent), string(r.Run), r.Actor, r.Tool, string(r.State), string(r.Delivery),
-		string(r.FailureClass), string(r.RejectReason), string(r.Recovery), r.Reason, string(r.Class), r.Contract,
+		string(r.FailureClass), string(r.RejectReason), string(r.Recovery), r.Doubted, r.Reason, string(r.Class), r.Contract,
 		int64(r.Attempt), int64(r.MaxAttempts), micros(r.NotBefore), micros(r.ResendBefore),
 		r.KeyLife.Microseconds(), r.AttachFor.Microseconds(), r.Channel, r.Target.Scheme, r.Target.Host, int64(r.Target.Port),
 		private, r.Method, r.Template, r.Credential, r.Digests.KeyID, r.Digests.Fingerprint, r.Digests.Effect, r.Digests.Args,

@@ -14,6 +14,7 @@ import (
 func testClaims(t *testing.T, open Opener) {
 	each(t, open, []subtest{
 		{"OneOfFiftyWinsAKey", oneWinsAKey},
+		{"AnAttachedKeyStaysWithItsAction", attachedKey},
 		{"OneSuccessorForAnAction", oneSuccessor},
 		{"EqualActionsAreFoundOpenOnesFirst", equalActions},
 		{"UnknownActionsAreFoundByEffectAndResource", unknownActions},
@@ -64,6 +65,34 @@ func view(t testing.TB, s store.Store, look func(tx store.Tx)) {
 	if err := s.Commit(context.Background(), func(tx store.Tx) error { look(tx); return nil }); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// attachedKey attaches calls to an action with keys of their own. Such a key finds that action from then on, but a call that
+// was held or refused gives its key to nobody.
+func attachedKey(t *testing.T, s store.Store, k *Kit) {
+	first, other := k.Make(t, s, nil, action.T3), k.Make(t, s, nil, action.T3)
+	see := func(kind action.EventKind, a action.Action, key string) error {
+		ev := action.Event{ID: k.event(), Kind: kind, Run: a.Run, Action: a.ID, Call: action.CallID(k.ID(action.CallPrefix)),
+			CallBody: &action.CallSeen{Actor: a.Actor, IdemKey: key}}
+		return s.Commit(context.Background(), func(tx store.Tx) error { return tx.Append(ev) })
+	}
+	if err := see(action.CallHeld, other, "a key"); err != nil {
+		t.Fatal(err)
+	}
+	view(t, s, func(tx store.Tx) {
+		if a, err := tx.ActionByIdemKey("a key"); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("the key of a held call finds %s (%v)", a.ID, err)
+		}
+	})
+	if err := see(action.CallAttached, first, "a key"); err != nil {
+		t.Fatal(err)
+	}
+	view(t, s, func(tx store.Tx) {
+		if a, err := tx.ActionByIdemKey("a key"); err != nil || a.ID != first.ID {
+			t.Errorf("the key of an attached call finds %s (%v), want %s", a.ID, err, first.ID)
+		}
+	})
+	Histories(t, s)
 }
 
 func oneSuccessor(t *testing.T, s store.Store, k *Kit) {

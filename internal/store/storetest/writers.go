@@ -49,73 +49,86 @@ func oneMoves(t *testing.T, s store.Store, k *Kit) {
 	Histories(t, s)
 }
 
-// randomMoves is the model of the state machine against 16 writers who pick moves at random, from what they read at some
-// earlier time or just now. Whatever they manage, each history is legal and makes the row, and every move that was
-// acknowledged stands in the journal once. (ST-17)
+// randomMoves is the model of the state machine against 16 writers who pick moves at random, legal or not, from what they
+// read at some earlier time or just now. Whatever they manage, each history is legal and makes the row, and every move
+// that was acknowledged stands in the journal. (ST-17)
 func randomMoves(t *testing.T, s store.Store, k *Kit) {
-	var names []action.Transition
-	for _, m := range action.Moves {
-		names = append(names, m.Name)
-	}
 	acknowledged := map[action.EventID]bool{}
+	refused := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		actions := make([]action.Action, 3)
 		for i := range actions {
-			actions[i] = k.Make(t, s, nil)
+			m := rapid.SampledFrom(action.Moves[1:]).Draw(rt, "begin before")
+			actions[i] = k.Make(t, s, nil, pathTo(m)...)
 		}
-		plans := rapid.SliceOfN(rapid.SliceOfN(rapid.Custom(func(rt *rapid.T) plan {
-			return plan{
-				of:    rapid.IntRange(0, len(actions)-1).Draw(rt, "action"),
-				moves: rapid.SliceOfN(rapid.SampledFrom(names), 1, 3).Draw(rt, "moves"),
-				fresh: rapid.Bool().Draw(rt, "read again"),
-			}
-		}), 1, 4), 16, 16).Draw(rt, "plans")
-		done := make(chan action.EventID, 1000)
+		plans := rapid.SliceOfN(rapid.SliceOfN(rapid.Custom(drawPlan), 1, 4), 16, 16).Draw(rt, "plans")
+		done := make(chan []action.EventID, 16*4)
 		var all sync.WaitGroup
 		for _, own := range plans {
 			all.Go(func() {
 				for _, p := range own {
-					for _, id := range p.try(s, k, actions[p.of]) {
-						done <- id
-					}
+					done <- p.try(t, s, k, actions[p.of%len(actions)].ID)
 				}
 			})
 		}
 		all.Wait()
 		close(done)
-		for id := range done {
-			acknowledged[id] = true
+		for events := range done {
+			for _, id := range events {
+				acknowledged[id] = true
+			}
+			if len(events) == 0 {
+				refused++
+			}
 		}
 	})
+	seen := map[action.Transition]int{}
 	for _, records := range Histories(t, s) {
 		for _, rec := range records {
 			delete(acknowledged, rec.Event.ID)
+			if m := rec.Event.MoveBody; m != nil {
+				seen[m.Transition]++
+			}
 		}
 	}
 	if len(acknowledged) > 0 {
 		t.Errorf("%d acknowledged moves are not in the journal", len(acknowledged))
+	}
+	if len(seen) < len(action.Moves)-1 || refused == 0 {
+		t.Errorf("only %d of %d moves were made, and %d changes refused: %v", len(seen), len(action.Moves)-1, refused, seen)
 	}
 }
 
 // plan is what one writer wants to do in one change.
 type plan struct {
 	of    int
-	moves []action.Transition
-	fresh bool
+	moves []int
+	fresh bool // read the action in the change, not before it
+	legal bool // pick among the moves that the state read allows
+}
+
+func drawPlan(t *rapid.T) plan {
+	return plan{
+		of:    rapid.IntRange(0, 2).Draw(t, "action"),
+		moves: rapid.SliceOfN(rapid.IntRange(0, 1000), 1, 3).Draw(t, "moves"),
+		fresh: rapid.Bool().Draw(t, "fresh"),
+		legal: rapid.IntRange(0, 3).Draw(t, "legal") > 0,
+	}
 }
 
 // try makes the moves in one change and gives the events that were acknowledged.
-func (p plan) try(s store.Store, k *Kit, read action.Action) (events []action.EventID) {
+func (p plan) try(t testing.TB, s store.Store, k *Kit, id action.ID) (events []action.EventID) {
+	read := Get(t, s, id)
 	err := s.Commit(context.Background(), func(tx store.Tx) error {
-		for _, m := range p.moves {
-			if p.fresh {
-				a, err := tx.Action(read.ID)
+		for i, n := range p.moves {
+			if p.fresh || i > 0 {
+				a, err := tx.Action(id)
 				if err != nil {
 					return err
 				}
 				read = a
 			}
-			ev := k.Move(read, m)
+			ev := k.Move(read, p.pick(read.State, n))
 			events = append(events, ev.ID)
 			if err := tx.Append(ev); err != nil {
 				return err
@@ -127,6 +140,19 @@ func (p plan) try(s store.Store, k *Kit, read action.Action) (events []action.Ev
 		return nil
 	}
 	return events
+}
+
+func (p plan) pick(from action.State, n int) action.Transition {
+	var choice []action.Transition
+	for _, m := range action.Moves {
+		if m.From == from || !p.legal {
+			choice = append(choice, m.Name)
+		}
+	}
+	if len(choice) == 0 { // nothing leads out of this state
+		return action.Moves[n%len(action.Moves)].Name
+	}
+	return choice[n%len(choice)]
 }
 
 // noGap lets 64 writers append at once, a third of them in vain. (AU-23)

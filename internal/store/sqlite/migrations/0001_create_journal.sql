@@ -25,7 +25,8 @@ end;
 
 -- The protected store: what the journal only commits to. Erasing a row here is allowed and leaves the record true.
 create table payloads (
-    kind       text not null check (kind = 'arguments' or kind = 'operation' or kind = 'answer' or kind = 'repeat'),
+    kind       text not null check (kind = 'arguments' or kind = 'operation' or kind = 'answer' or kind = 'answer_headers'
+                   or kind = 'repeat'),
     owner      text not null check (owner <> ''),
     salt       blob not null check (length(salt) = 16),
     content    blob not null,

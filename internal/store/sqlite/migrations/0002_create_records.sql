@@ -51,6 +51,7 @@ create table calls (
     upstream_source text not null,
     traceparent     text not null,
     tracestate      text not null,
+    idem_key        text not null, -- of an attached call that gave a key of its own
     match           text not null,
     prior_state     text not null,
     why             text not null,
@@ -63,5 +64,8 @@ create table calls (
 
 -- A call is answered once and may be left once.
 create unique index calls_once on calls (id, event = 'call.left');
+
+-- A key that attached to an action stays with it.
+create index calls_by_key on calls (idem_key) where idem_key <> '' and event = 'call.attached';
 
 create index calls_by_action on calls (action) where action <> '';

@@ -35,6 +35,7 @@ create table actions (
                        or reject_reason = 'policy' or reject_reason = 'revoked' or reject_reason = 'expired'
                        or reject_reason = 'cancelled'),
     recovery       text not null check (recovery = '' or recovery = 'reconciling' or recovery = 'review_required'),
+    doubted        integer not null check (doubted in (0, 1)),
     reason         text not null,
     class          text not null check (class = 'read_only' or class = 'repeatable_with_key' or class = 'status_queryable'
                        or class = 'blocked_after_unknown'),
