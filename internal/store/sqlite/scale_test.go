@@ -41,11 +41,11 @@ func BenchmarkAttach(b *testing.B) {
 func fill(b *testing.B, s *sqlite.Store, k *storetest.Kit, n int) (open action.Action) {
 	b.Helper()
 	run := k.Run()
-	if err := s.Commit(b.Context(), func(tx store.Tx) error { return tx.Append(k.Started(run)) }); err != nil {
+	if err := s.Commit(context.Background(), func(tx store.Tx) error { return tx.Append(k.Started(run)) }); err != nil {
 		b.Fatal(err)
 	}
 	for done := 0; done < n; done += 100 {
-		err := s.Commit(b.Context(), func(tx store.Tx) error {
+		err := s.Commit(context.Background(), func(tx store.Tx) error {
 			for range 100 {
 				c := k.Claim(run)
 				if err := tx.Append(k.Accepted(c)...); err != nil {
