@@ -1,0 +1,216 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"deed.dev/deed/internal/action"
+)
+
+// failsToStart runs a gateway that must refuse to start, and returns what it says.
+func (d *daemon) failsToStart(wrap ...string) string {
+	d.t.Helper()
+	ctx, cancel := context.WithTimeout(d.t.Context(), 20*time.Second)
+	defer cancel()
+	args := append(wrap, built.deed, "serve", "--config", filepath.Join(d.dir, "config"), "--data", d.data(),
+		"--socket", filepath.Join(d.dir, "s"), "--listen", "127.0.0.1:0")
+	out, err := exec.CommandContext(ctx, args[0], args[1:]...).CombinedOutput()
+	if err == nil || ctx.Err() != nil {
+		d.t.Fatalf("the gateway started: %v\n%s", ctx.Err(), out)
+	}
+	if strings.Contains(string(out), "panic") || strings.Contains(string(out), "goroutine ") {
+		d.t.Errorf("it panicked:\n%s", out)
+	}
+	return string(out)
+}
+
+// A database that is not one, is cut, or was tampered with: deed refuses to start, says so, and changes nothing.
+func TestDamagedRecordsAreNotTouched(t *testing.T) {
+	for name, damage := range map[string]func(t *testing.T, path string, intact []byte) []byte{
+		"not a database": func(*testing.T, string, []byte) []byte { return []byte(strings.Repeat("not a database\n", 1000)) },
+		"cut in half":    func(_ *testing.T, _ string, b []byte) []byte { return b[:len(b)/2/4096*4096] },
+		"header gone":    func(_ *testing.T, _ string, b []byte) []byte { return append(make([]byte, 100), b[100:]...) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := newDaemon(t, crashTools)
+			d.start(built.deed)
+			if st, ok := d.call(t.Context(), "send_email", `{"to":"a"}`, "k"); !ok || st.State != action.Completed {
+				t.Fatalf("got %+v", st)
+			}
+			d.stop()
+			path := filepath.Join(d.data(), "deed.db")
+			intact, err := os.ReadFile(path)
+			d.must(err)
+			broken := damage(t, path, intact)
+			d.must(os.WriteFile(path, broken, 0o600))
+			said := d.failsToStart()
+			if !strings.Contains(said, "deed.db") && !strings.Contains(said, "database") && !strings.Contains(said, "journal") {
+				t.Errorf("it says only: %s", said)
+			}
+			if after, err := os.ReadFile(path); err != nil || string(after) != string(broken) {
+				t.Errorf("the damaged file was changed: %v", err)
+			}
+		})
+	}
+}
+
+// stop ends the gateway in good order.
+func (d *daemon) stop() {
+	d.t.Helper()
+	d.must(d.cmd.Process.Signal(os.Interrupt))
+	if err := d.cmd.Wait(); err != nil {
+		d.t.Fatalf("the gateway ended badly: %v\n%s", err, d.stderr.String())
+	}
+	d.cmd = nil
+}
+
+// A data directory that cannot be written: a clear error at the start, nothing is sent.
+func TestReadOnlyDataDirectory(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("read-only bind mounts and setpriv are Linux's")
+	}
+	d := newDaemon(t, crashTools)
+	d.must(os.Chmod(d.data(), 0o500))
+	t.Cleanup(func() { _ = os.Chmod(d.data(), 0o700) })
+	var wrap []string
+	if os.Geteuid() == 0 { // root may write anywhere, so it becomes somebody who may not
+		for dir := d.dir; dir != "/"; dir = filepath.Dir(dir) {
+			if info, err := os.Stat(dir); err == nil && info.Mode().Perm()&0o005 != 0o005 && strings.HasPrefix(dir, os.TempDir()) && dir != os.TempDir() {
+				d.must(os.Chmod(dir, info.Mode().Perm()|0o055))
+			}
+		}
+		d.must(filepath.Walk(filepath.Join(d.dir, "config"), func(p string, info os.FileInfo, err error) error {
+			if err != nil {
+				return err
+			}
+			return os.Chmod(p, info.Mode().Perm()|0o055)
+		}))
+		d.must(os.Chmod(d.data(), 0o555))
+		d.must(os.Chmod(filepath.Dir(built.deed), 0o755))
+		d.must(os.Chmod(filepath.Dir(filepath.Dir(built.deed)), 0o755))
+		wrap = []string{"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"}
+	}
+	said := d.failsToStart(wrap...)
+	if !strings.Contains(said, "permission denied") && !strings.Contains(said, "read-only") && !strings.Contains(said, "not writable") {
+		t.Errorf("it says only: %s", said)
+	}
+	if len(d.provider.Requests()) != 0 {
+		t.Error("something was sent")
+	}
+}
+
+// AU-15, AU-16, case 080: the disk is full. Before the call nothing is sent and the caller is told why; what is on record
+// can still be read, and after room is made and a restart everything goes on. The limit on the size of a file stands for a
+// full disk: the write fails in the same place.
+func TestFullDisk(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("the limit on file sizes is set by a shell as on Linux")
+	}
+	d := newDaemon(t, crashTools)
+	d.start(built.deed)
+	if st, ok := d.call(t.Context(), "send_email", `{"to":"first"}`, "k0"); !ok || st.State != action.Completed {
+		t.Fatalf("got %+v", st)
+	}
+	d.stop()
+	limited := filepath.Join(d.dir, "limited")
+	d.must(os.WriteFile(limited, []byte(fmt.Sprintf("#!/bin/sh\nulimit -f 200\nexec %s \"$@\"\n", built.deed)), 0o700))
+	d.start(limited)
+	refused := 0
+	for n := 1; n <= 200 && refused < 3; n++ {
+		before := len(d.provider.Requests())
+		st, ok := d.call(t.Context(), "send_email", fmt.Sprintf(`{"to":"m%d"}`, n), fmt.Sprint("k", n))
+		if !ok {
+			t.Fatalf("call %d was not answered\n%s", n, d.stderr.String())
+		}
+		if st.Code == action.CodeJournalUnavailable {
+			refused++
+			if len(d.provider.Requests()) != before {
+				t.Fatal("something was sent without a record of its plan")
+			}
+			if !strings.Contains(st.Message, "nothing") {
+				t.Errorf("the caller is told %q", st.Message)
+			}
+		}
+	}
+	if refused < 3 {
+		t.Fatalf("the limit was never met\n%s", d.stderr.String())
+	}
+	sent := len(d.provider.Effects())
+	d.kill()
+	if got := d.chain(); got != "valid" {
+		t.Errorf("the chain is %s", got)
+	}
+	d.start(built.deed)
+	if st, ok := d.call(t.Context(), "send_email", `{"to":"after"}`, "kx"); !ok || st.State != action.Completed {
+		t.Errorf("after room was made: %+v", st)
+	}
+	for _, act := range d.actions() {
+		if act.State == action.Failed || act.State == action.Accepted {
+			t.Errorf("%s is %s", act.ID, act.State)
+		}
+	}
+	if got := len(d.provider.Effects()); got != sent+1 {
+		t.Errorf("%d effects after the restart, want %d", got, sent+1)
+	}
+}
+
+// The database is removed under a running gateway: the next call is refused, and nothing is sent. AU-15
+func TestRemovedDatabaseIsNoticed(t *testing.T) {
+	t.Parallel()
+	d := newDaemon(t, crashTools)
+	d.start(built.deed)
+	if st, ok := d.call(t.Context(), "send_email", `{"to":"a"}`, "k"); !ok || st.State != action.Completed {
+		t.Fatalf("got %+v", st)
+	}
+	d.must(os.Remove(filepath.Join(d.data(), "deed.db")))
+	st, ok := d.call(t.Context(), "send_email", `{"to":"b"}`, "l")
+	if !ok || st.Code != action.CodeJournalUnavailable || len(d.provider.Requests()) != 1 {
+		t.Errorf("got %+v, %d requests", st, len(d.provider.Requests()))
+	}
+}
+
+// Secrets reach no log, record or answer of the real program, whatever happens. HT-07, VA-08
+func TestSecretIsNowhere(t *testing.T) {
+	t.Parallel()
+	d := newDaemon(t, crashTools)
+	d.start(built.deed, "DEED_LOG_LEVEL=debug")
+	for i := range 3 {
+		d.call(t.Context(), "charge", fmt.Sprintf(`{"amount":%d,"currency":"usd","customer":"canary-argument"}`, i+1), "")
+	}
+	d.call(t.Context(), "charge", `{"amount":"canary-argument"}`, "")
+	d.call(t.Context(), "nothing", `{}`, "")
+	d.stop()
+	if len(d.provider.Effects()) != 3 {
+		t.Fatalf("%d effects", len(d.provider.Effects()))
+	}
+	for _, canary := range []string{"canary-daemon-secret", d.token, "canary-argument"} {
+		if strings.Contains(d.stderr.String(), canary) {
+			t.Errorf("the log holds %s", canary)
+		}
+	}
+	d.must(filepath.Walk(d.data(), func(path string, info os.FileInfo, err error) error {
+		if err != nil || info.IsDir() {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		for _, canary := range []string{"canary-daemon-secret", d.token} {
+			if strings.Contains(string(content), canary) {
+				t.Errorf("%s holds %s", filepath.Base(path), canary)
+			}
+		}
+		if perm := info.Mode().Perm(); perm&0o077 != 0 && info.Mode().IsRegular() {
+			t.Errorf("%s can be read by others: %v", filepath.Base(path), perm)
+		}
+		return err
+	}))
+}
