@@ -55,7 +55,19 @@ func TestAStoreIsOpenedAgain(t *testing.T) {
 	if n := len(storetest.Histories(t, s)); n != 3 {
 		t.Errorf("%d actions, want 3", n)
 	}
-	new(storetest.Kit).Make(t, s, nil, action.T3)
+	k := new(storetest.Kit)
+	run := k.Run()
+	if err := s.Later(func(tx store.Tx) error { return tx.Append(k.Started(run)) }); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = openIn(t, dir, storetest.Options{})
+	if _, err := s.Run(context.Background(), run.ID); err != nil {
+		t.Errorf("what was queued when the store was closed: %v", err)
+	}
+	k.Make(t, s, nil, action.T3)
 	storetest.Histories(t, s)
 	if err := s.Close(); err != nil {
 		t.Fatal(err)

@@ -1,0 +1,111 @@
+// Command bench measures deed beside raw limits in the same run and prints ratios, which survive a change of machine
+// better than times do.
+//
+// Each row is the median of several runs, and rows that are compared run in turn. The target is a process of its own that
+// answers at once and keeps no ledger, so that the figures are deed's and not the target's.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"text/tabwriter"
+	"time"
+)
+
+// settings of one bench.
+type settings struct {
+	runs     int
+	duration time.Duration
+	stored   int
+}
+
+func main() {
+	serve := flag.Bool("target", false, "be the target (used by the bench itself)")
+	var s settings
+	flag.IntVar(&s.runs, "runs", 5, "runs per row; the median is printed")
+	flag.DurationVar(&s.duration, "duration", time.Second, "length of one run")
+	flag.IntVar(&s.stored, "stored", 100_000, "actions on record for the attach row")
+	flag.Parse()
+	if *serve {
+		serveTarget()
+		return
+	}
+	if err := bench(context.Background(), s); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func bench(ctx context.Context, s settings) error {
+	t, err := startTarget(ctx)
+	if err != nil {
+		return err
+	}
+	defer t.stop()
+	w := tabwriter.NewWriter(os.Stdout, 0, 4, 2, ' ', 0)
+	defer w.Flush()
+	fmt.Fprintf(w, "WHAT\tAGENTS\tRATE/S\tP50\tP99\tCPU/CALL\n")
+	rows := map[string]measured{}
+	print := func(name string, agents int, m measured) {
+		rows[fmt.Sprint(name, " ", agents)] = m
+		fmt.Fprintf(w, "%s\t%d\t%.0f\t%s\t%s\t%s\n", name, agents, m.rate, m.p50, m.p99, m.cpu)
+	}
+	sync, err := fsyncProbe(s)
+	if err != nil {
+		return err
+	}
+	print("raw append and fsync", 1, sync)
+	for _, agents := range []int{1, 8, 64} {
+		found, err := compare(ctx, s, t, agents)
+		if err != nil {
+			return err
+		}
+		for _, name := range []string{"direct", "deed", "deed, no sync", "deed, no group"} {
+			print(name, agents, found[name])
+		}
+	}
+	for _, agents := range []int{1, 8} {
+		found, err := compareMCP(ctx, s, t, agents)
+		if err != nil {
+			return err
+		}
+		print("bare SDK echo over MCP", agents, found["echo"])
+		print("deed over MCP", agents, found["deed"])
+	}
+	attach, err := compareAttach(ctx, s, t)
+	if err != nil {
+		return err
+	}
+	print("attach, 1,000 stored", 1, attach["few"])
+	print(fmt.Sprintf("attach, %d stored", s.stored), 1, attach["many"])
+	fmt.Fprintln(w)
+	verdicts(w, rows, s)
+	return nil
+}
+
+// verdicts prints the ratios that the budgets are about.
+func verdicts(w *tabwriter.Writer, rows map[string]measured, s settings) {
+	fmt.Fprintf(w, "RATIO\tMEASURED\tBUDGET\n")
+	row := func(what, got, budget string) { fmt.Fprintf(w, "%s\t%s\t%s\n", what, got, budget) }
+	added := rows["deed 1"].p50 - rows["direct 1"].p50
+	allowed := 2*rows["raw append and fsync 1"].p50 + 500*time.Microsecond
+	row("latency added for one agent ÷ (2 raw syncs + 0.5 ms)", ratio(float64(added), float64(allowed)), "≤ 1")
+	row("64 agents ÷ the same without sync", ratio(rows["deed 64"].rate, rows["deed, no sync 64"].rate), "≥ 0.70")
+	row("64 agents ÷ the same without group commit", ratio(rows["deed 64"].rate, rows["deed, no group 64"].rate), "≥ 4")
+	row("64 agents ÷ direct requests", ratio(rows["deed 64"].rate, rows["direct 64"].rate), "–")
+	for _, agents := range []int{1, 8} {
+		more := rows[fmt.Sprint("deed over MCP ", agents)].cpu - rows[fmt.Sprint("bare SDK echo over MCP ", agents)].cpu
+		row(fmt.Sprintf("CPU per call beyond the bare SDK, %d agents", agents), more.Round(time.Microsecond).String(), "≤ 0.5 ms")
+	}
+	row(fmt.Sprintf("attach with %d actions ÷ with 1,000", s.stored),
+		ratio(float64(rows[fmt.Sprintf("attach, %d stored 1", s.stored)].p50), float64(rows["attach, 1,000 stored 1"].p50)), "≤ 1.5")
+}
+
+func ratio(a, b float64) string {
+	if b == 0 {
+		return "–"
+	}
+	return fmt.Sprintf("%.2f", a/b)
+}
