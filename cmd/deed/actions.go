@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"text/tabwriter"
 	"time"
 
@@ -113,6 +115,9 @@ func (a *app) withRecords(ctx context.Context, use func(context.Context, store.R
 		return err
 	}
 	r, err := sqlite.OpenReader(ctx, cfg.DataDir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("nothing is on record in %s yet; a gateway begins the record when it starts (`deed serve`)", cfg.DataDir)
+	}
 	if err != nil {
 		return explain(err)
 	}

@@ -1,11 +1,14 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"deed.dev/deed/internal/config"
 	"deed.dev/deed/internal/contract"
 )
 
@@ -18,14 +21,22 @@ func (a *app) contractsCommand() *cobra.Command {
 	return c
 }
 
-// contracts loads the contracts, or says what is wrong with them.
+// contracts loads the contracts of the settings.
 func (a *app) contracts() (*contract.Set, error) {
 	cfg, err := a.config()
 	if err != nil {
 		return nil, err
 	}
+	return loadContracts(cfg)
+}
+
+// loadContracts loads all contracts, or says what is wrong with them.
+func loadContracts(cfg config.Config) (*contract.Set, error) {
 	set, err := contract.Load(cfg.Contracts)
-	if err != nil {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, &exitError{exitUsage, fmt.Errorf("there is no directory of contracts at %s; `deed init` writes a configuration to start from", cfg.Contracts)}
+	case err != nil:
 		return nil, &exitError{exitUsage, err}
 	}
 	return set, nil

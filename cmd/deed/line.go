@@ -30,9 +30,9 @@ type line struct {
 
 // openLine builds every part in the order in which an action meets them.
 func openLine(ctx context.Context, cfg config.Config, log *slog.Logger) (*line, error) {
-	contracts, err := contract.Load(cfg.Contracts)
+	contracts, err := loadContracts(cfg)
 	if err != nil {
-		return nil, &exitError{exitUsage, err}
+		return nil, err
 	}
 	credentials, err := vault.Load(cfg.Credentials)
 	if err != nil {

@@ -77,9 +77,9 @@ func (a *app) plan(tool string, pairs []string, whole string) (planned, error) {
 	if err != nil {
 		return planned{}, err
 	}
-	set, err := contract.Load(cfg.Contracts)
+	set, err := loadContracts(cfg)
 	if err != nil {
-		return planned{}, &exitError{exitUsage, err}
+		return planned{}, err
 	}
 	c, ok := set.Tool(tool)
 	if !ok {
