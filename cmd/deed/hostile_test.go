@@ -214,3 +214,30 @@ func TestSecretIsNowhere(t *testing.T) {
 		return err
 	}))
 }
+
+// IK-19: the record is lost while clients still retry. A new one is not begun in its place: their retries could not be told
+// from new calls.
+func TestLostRecordIsNotBegunAnew(t *testing.T) {
+	t.Parallel()
+	d := newDaemon(t, crashTools)
+	d.start(built.deed)
+	if st, ok := d.call(t.Context(), "send_email", `{"to":"a"}`, "k"); !ok || st.State != action.Completed {
+		t.Fatalf("got %+v", st)
+	}
+	d.stop()
+	files, err := filepath.Glob(filepath.Join(d.data(), "deed.db*"))
+	d.must(err)
+	for _, f := range files {
+		d.must(os.Remove(f))
+	}
+	said := d.failsToStart()
+	if !strings.Contains(said, "is lost") || !strings.Contains(said, "Restore deed.db") {
+		t.Errorf("it says only: %s", said)
+	}
+	if _, err := os.Stat(filepath.Join(d.data(), "deed.db")); err == nil {
+		t.Error("a new record was begun")
+	}
+	if len(d.provider.Requests()) != 1 {
+		t.Error("something was sent")
+	}
+}

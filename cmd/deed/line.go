@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"crypto/x509"
+	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -46,6 +48,9 @@ func openLine(ctx context.Context, cfg config.Config, log *slog.Logger) (*line, 
 	if err != nil {
 		return nil, &exitError{exitUsage, err}
 	}
+	if err := lostRecords(cfg.DataDir); err != nil {
+		return nil, err
+	}
 	l := &line{tools: contracts.Tools()}
 	l.store, err = sqlite.Open(ctx, cfg.DataDir, sqlite.Options{Origin: cfg.Origin, Logger: log})
 	if err != nil {
@@ -65,6 +70,19 @@ func openLine(ctx context.Context, cfg config.Config, log *slog.Logger) (*line, 
 		Authenticate: tokens.Authenticate, Version: version(), Log: log,
 	})
 	return l, nil
+}
+
+// lostRecords refuses to begin a new record where an earlier one is missing: the keys that recognise its actions are there,
+// and the actions are not. Going on would take every retry of an open action for a new one.
+func lostRecords(dir string) error {
+	_, keys := os.Stat(filepath.Join(dir, "fingerprint.keys"))
+	_, records := os.Stat(filepath.Join(dir, "deed.db"))
+	if keys == nil && errors.Is(records, fs.ErrNotExist) {
+		return &exitError{exitFailed, fmt.Errorf("the record in %s is lost: its fingerprint keys are there, and deed.db is not\n"+
+			"Nothing was started, since a retry of an action that was open could not be recognised any more. Restore deed.db from its "+
+			"backup; or, when nothing was open, remove fingerprint.keys to begin anew", dir)}
+	}
+	return nil
 }
 
 // close lets go of the parts, last built first.

@@ -17,7 +17,7 @@ func repeatArgs(token string) string {
 	return `{"amount":25000,"customer":"cus_42","repeat_of":"` + token + `"}`
 }
 
-// RM-21: a deliberate repeat is a new action inside the window, on record as the client's word, and proves the delivery.
+// RM-21, API-17: a deliberate repeat is a new action inside the window, on record as the client's word, and proves the delivery.
 func TestADeliberateRepeatIsANewAction(t *testing.T) {
 	t.Parallel()
 	r := rig.New(t, rig.Options{})
