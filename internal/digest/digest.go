@@ -81,7 +81,7 @@ func (k Key) Body(body []byte) string { return k.mac("body", body) }
 
 // mac is a keyed digest; what separates the uses of one key.
 func (k Key) mac(what string, data []byte) string {
-	h := hmac.New(sha256.New, k.secret)
+	h := hmac.New(sha256.New, k.secret())
 	h.Write([]byte("deed-" + what + "/1\x00"))
 	h.Write(data)
 	return "hmac-sha256:" + hex.EncodeToString(h.Sum(nil))

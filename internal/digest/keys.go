@@ -6,22 +6,23 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 )
 
-// Key is one HMAC key. It prints as its identifier.
+// Key is one HMAC key. It prints as its identifier, with every verb and inside everything that holds it.
 type Key struct {
 	ID     string
-	secret []byte
+	secret func() []byte // fmt looks into a slice that nobody exported, and not into a function
 }
 
 func (k Key) String() string { return k.ID }
 
-// GoString keeps the secret out of %#v too.
-func (k Key) GoString() string { return "digest.Key{" + k.ID + "}" }
+// Format prints the identifier.
+func (k Key) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, k.ID) }
 
 // Keys are the fingerprint keys, newest first. A call is matched under each of them, so that an action which was opened
 // under an older key is still recognised.
@@ -52,7 +53,7 @@ func OpenKeys(path string) (*Keys, error) {
 			return nil, fmt.Errorf("fingerprint keys, line %d: want an identifier and %d bytes in base64; "+
 				"restore the file from its backup, since open actions are matched with it", n+1, keyBytes)
 		}
-		k.all = append(k.all, Key{ID: id, secret: secret})
+		k.all = append(k.all, Key{ID: id, secret: func() []byte { return secret }})
 	}
 	return k, nil
 }
@@ -98,7 +99,7 @@ func newKey() (Key, error) {
 	if _, err := rand.Read(id); err != nil {
 		return Key{}, err
 	}
-	return Key{ID: "fk_" + hex.EncodeToString(id), secret: secret}, nil
+	return Key{ID: "fk_" + hex.EncodeToString(id), secret: func() []byte { return secret }}, nil
 }
 
 // write replaces the file in one step and syncs it and its directory: a key that made a durable fingerprint must not be
@@ -106,7 +107,7 @@ func newKey() (Key, error) {
 func (k *Keys) write(all []Key) error {
 	var b strings.Builder
 	for _, key := range all {
-		fmt.Fprintf(&b, "%s %s\n", key.ID, base64.StdEncoding.EncodeToString(key.secret))
+		fmt.Fprintf(&b, "%s %s\n", key.ID, base64.StdEncoding.EncodeToString(key.secret()))
 	}
 	tmp, err := os.CreateTemp(filepath.Dir(k.path), ".fingerprint-*")
 	if err != nil {

@@ -41,6 +41,9 @@ func (g *Gateway) claim(ctx context.Context, call action.Call, a asked) (claimed
 	id := action.ID(newID(action.Prefix))
 	f := g.flights.reserve(id)
 	c, err := g.claimAs(ctx, call, a, id)
+	if err == nil && c.Kind == action.Open {
+		g.kept.Store(a.contract.Digest, true)
+	}
 	switch {
 	case err != nil || c.Kind != action.Open:
 		g.flights.land(f, action.Action{})
@@ -245,8 +248,10 @@ func (g *Gateway) described(a asked, op action.Operation) *action.RequestSeen {
 
 // keepPlan stores the arguments and the exact bytes of the operation apart from the journal.
 func (g *Gateway) keepPlan(tx store.Tx, a asked, intent *action.Intent, act *action.Action, op action.Operation) (err error) {
-	if err = tx.PutContract(a.contract.Digest, a.Tool, a.contract.Source); err != nil {
-		return err
+	if _, kept := g.kept.Load(a.contract.Digest); !kept {
+		if err = tx.PutContract(a.contract.Digest, a.Tool, a.contract.Source); err != nil {
+			return err
+		}
 	}
 	if intent.Arguments, err = tx.PutPayload(store.Arguments, string(intent.ID), a.resolved.Requested); err != nil {
 		return err

@@ -11,7 +11,7 @@ import (
 
 // deliver makes the answer of a call from the action as it stands. The front door hands it over, and says with Delivered
 // what it knows of the arrival.
-func (g *Gateway) deliver(ctx context.Context, call action.Call, c claimed, act action.Action) (action.Answer, error) {
+func (g *Gateway) deliver(ctx context.Context, call action.Call, c claimed, act action.Action, w *written) (action.Answer, error) {
 	a := action.Answer{
 		Action: act, Held: c.Kind == action.Hold, Attached: c.Kind == action.Attach, Match: c.Match,
 		EffectMode: action.NoEffect, Complete: true,
@@ -28,12 +28,9 @@ func (g *Gateway) deliver(ctx context.Context, call action.Call, c claimed, act 
 	if until := time.Until(act.NotBefore); until > 0 && act.State == action.Authorized {
 		a.RetryAfter = until
 	}
-	var err error
-	if a.Attempts, err = g.store.Attempts(ctx, act.ID); err != nil {
-		g.log.Error("the attempts of an action could not be read", "action_id", act.ID, "error", err)
-	}
+	a.Attempts = g.attempts(ctx, act, w)
 	a.EffectMode = c.effectMode(act, a.Attempts)
-	if err := g.fill(ctx, &a); err != nil {
+	if err := g.fill(ctx, &a, w); err != nil {
 		g.log.Error("the recorded result of an action could not be read", "action_id", act.ID, "error", err)
 		a.Complete = false
 	}
@@ -57,9 +54,29 @@ func (c claimed) effectMode(act action.Action, attempts []action.Attempt) action
 	return action.NoEffect
 }
 
+// attempts are the sends of an action. The only one of an action that was just settled need not be read.
+func (g *Gateway) attempts(ctx context.Context, act action.Action, w *written) []action.Attempt {
+	switch {
+	case act.Attempt == 0:
+		return nil
+	case act.Attempt == 1 && w != nil && w.attempt.Number == 1:
+		return []action.Attempt{w.attempt}
+	}
+	all, err := g.store.Attempts(ctx, act.ID)
+	if err != nil {
+		g.log.Error("the attempts of an action could not be read", "action_id", act.ID, "error", err)
+	}
+	return all
+}
+
 // fill adds the recorded answer of the target, and the token for a deliberate repeat of what is completed.
-func (g *Gateway) fill(ctx context.Context, a *action.Answer) error {
+func (g *Gateway) fill(ctx context.Context, a *action.Answer, w *written) error {
 	if a.Action.Result == "" || !a.Action.State.Final() {
+		return nil
+	}
+	if w != nil && w.result.ID == a.Action.Result {
+		r := w.result
+		a.Result, a.MediaType, a.Complete, a.Withheld, a.ResultSize, a.RepeatOf = w.body, r.MediaType, r.Complete, r.Withheld, r.Size, w.token
 		return nil
 	}
 	stored, body, err := g.store.Result(ctx, a.Action.Result)

@@ -14,6 +14,7 @@ type flight struct {
 	id      action.ID
 	done    chan struct{}
 	action  action.Action // as the work left it; read after done
+	written *written      // what the work wrote last, so that those who wait need not read it; read after done
 	waiting int           // callers that still wait
 
 	wanted context.Context // ends when every caller has left: what is not on its way yet then stays where it is

@@ -60,6 +60,7 @@ type Gateway struct {
 	runs    knownRuns
 	flights flights
 	older   olderContracts
+	kept    sync.Map // digests of contract versions that are on record
 
 	ctx    context.Context // of everything that outlives its caller
 	cancel context.CancelFunc

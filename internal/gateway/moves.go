@@ -35,7 +35,7 @@ func (g *Gateway) planIn(tx store.Tx, act action.Action) (action.Action, *action
 	}
 	attempt := &action.Attempt{
 		ID: action.AttemptID(newID(action.AttemptPrefix)), Action: act.ID, Number: act.Attempt + 1,
-		State: action.AttemptSent, SpanID: newSpanID(), RetryOf: before.ID, Started: tx.Now(),
+		State: action.AttemptSent, BytesSent: action.BytesUnknown, SpanID: newSpanID(), RetryOf: before.ID, Started: tx.Now(),
 	}
 	moved := action.Moved{Transition: transition, FromAttempt: act.Attempt, Reason: act.Reason, Started: attempt}
 	if act.KeyLife > 0 && act.DispatchedAt.IsZero() {
@@ -70,7 +70,7 @@ func (g *Gateway) orphan(tx store.Tx, act action.Action) (action.Action, error) 
 		return act, err
 	}
 	s := act.Settle(action.Outcome{Reason: "process_lost"})
-	attempt.State, attempt.Reason, attempt.BytesSent = action.AttemptSent, s.Reason, action.BytesUnknown
+	attempt.State, attempt.Reason = action.AttemptSent, s.Reason
 	return g.move(tx, act, action.Moved{
 		Transition: s.Transition, FromAttempt: act.Attempt, Reason: s.Reason, Recovery: s.Recovery, Ended: &attempt,
 	})
@@ -122,8 +122,16 @@ func (g *Gateway) giveUp(tx store.Tx, act action.Action) (action.Action, error) 
 	})
 }
 
+// written is what an outcome put on record: the attempt, the target's answer and the token that stands in it.
+type written struct {
+	attempt action.Attempt
+	result  action.StoredResult
+	body    []byte
+	token   string
+}
+
 // outcomeIn turns an outcome into the move that it leads to, and keeps the target's answer.
-func (g *Gateway) outcomeIn(tx store.Tx, act action.Action, planned action.Attempt, o action.Outcome) (action.Moved, error) {
+func outcomeIn(tx store.Tx, act action.Action, planned action.Attempt, o action.Outcome, w *written) (action.Moved, error) {
 	s := act.Settle(o)
 	moved := action.Moved{
 		Transition: s.Transition, FromAttempt: act.Attempt, Reason: s.Reason,
@@ -131,9 +139,10 @@ func (g *Gateway) outcomeIn(tx store.Tx, act action.Action, planned action.Attem
 		Ended: &action.Attempt{
 			ID: planned.ID, Action: act.ID, Number: planned.Number, State: o.State, Certainty: o.Certainty,
 			BytesSent: o.BytesSent, Status: o.Status, Reason: o.Reason, Remote: o.Remote,
-			SpanID: planned.SpanID, Started: planned.Started, Ended: tx.Now(),
+			SpanID: planned.SpanID, RetryOf: planned.RetryOf, Started: planned.Started, Ended: tx.Now(),
 		},
 	}
+	w.attempt = *moved.Ended
 	if o.Retry && o.RetryAfter > 0 {
 		moved.NotBefore = tx.Now().Add(o.RetryAfter)
 	}
@@ -141,13 +150,13 @@ func (g *Gateway) outcomeIn(tx store.Tx, act action.Action, planned action.Attem
 		return moved, nil
 	}
 	var err error
-	moved.Result, err = keep(tx, act, s, o.Result)
+	moved.Result, err = keep(tx, act, s, o.Result, w)
 	return moved, err
 }
 
 // keep stores the target's answer apart from the journal. A completed action with effects also gets the token that a
 // deliberate repeat has to cite: it stands nowhere else.
-func keep(tx store.Tx, act action.Action, s action.Settlement, r action.Result) (*action.StoredResult, error) {
+func keep(tx store.Tx, act action.Action, s action.Settlement, r action.Result, w *written) (*action.StoredResult, error) {
 	stored := &action.StoredResult{
 		ID: action.ResultID(newID(action.ResultPrefix)), MediaType: r.MediaType, Size: r.Size,
 		Complete: r.Complete, Withheld: r.Withheld,
@@ -170,8 +179,9 @@ func keep(tx store.Tx, act action.Action, s action.Settlement, r action.Result) 
 		if _, err = tx.PutPayload(store.Repeat, string(stored.ID), []byte(token)); err != nil {
 			return nil, err
 		}
-		stored.RepeatToken = tokenDigest(token)
+		stored.RepeatToken, w.token = tokenDigest(token), token
 	}
+	w.result, w.body = *stored, r.Body
 	return stored, nil
 }
 

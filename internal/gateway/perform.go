@@ -20,7 +20,7 @@ func (g *Gateway) perform(f *flight, act action.Action, planned *action.Attempt)
 			}
 		}
 		outcome := g.send(g.ctx, act, *planned)
-		settled, err := g.record(act, *planned, outcome)
+		settled, err := g.record(f, act, *planned, outcome)
 		if err != nil {
 			g.log.Error("the outcome of an attempt could not be recorded: it may have had its effect", "action_id", act.ID, "error", err)
 			return act // still dispatched: nothing sends it again, and the next start finds it and calls it unknown
@@ -80,15 +80,16 @@ func (g *Gateway) send(ctx context.Context, act action.Action, planned action.At
 }
 
 // record writes an outcome down. It depends on no caller, and it waits for room: an outcome is never refused.
-func (g *Gateway) record(act action.Action, planned action.Attempt, o action.Outcome) (action.Action, error) {
+func (g *Gateway) record(f *flight, act action.Action, planned action.Attempt, o action.Outcome) (action.Action, error) {
 	var settled action.Action
+	var w written
 	o = g.refreshed(act, o) // one 401 may be a stale credential
 	err := g.mustCommit(func(tx store.Tx) error {
 		now, err := tx.Action(act.ID)
 		if err != nil {
 			return err
 		}
-		moved, err := g.outcomeIn(tx, now, planned, o)
+		moved, err := outcomeIn(tx, now, planned, o, &w)
 		if err != nil {
 			return err
 		}
@@ -96,6 +97,7 @@ func (g *Gateway) record(act action.Action, planned action.Attempt, o action.Out
 		return err
 	})
 	if err == nil {
+		f.written = &w
 		crashpoint.Here(crashpoint.AfterOutcome) // W4
 	}
 	return settled, err

@@ -25,14 +25,15 @@ func (g *Gateway) Submit(ctx context.Context, call action.Call) (action.Answer, 
 	if err != nil {
 		return action.Answer{}, g.refused(call, run, err)
 	}
-	act := g.carryOn(ctx, claimed)
-	return g.deliver(ctx, call, claimed, act)
+	act, written := g.carryOn(ctx, claimed)
+	return g.deliver(ctx, call, claimed, act, written)
 }
 
-// carryOn brings a claimed action as far as this call may bring it, and waits for that a bounded time.
-func (g *Gateway) carryOn(ctx context.Context, c claimed) action.Action {
+// carryOn brings a claimed action as far as this call may bring it, and waits for that a bounded time. It also gives what
+// was written while it waited, so that nobody has to read it again.
+func (g *Gateway) carryOn(ctx context.Context, c claimed) (action.Action, *written) {
 	if !c.carriesOn() {
-		return c.action
+		return c.action, nil
 	}
 	f := c.flight
 	if f == nil {
@@ -41,9 +42,9 @@ func (g *Gateway) carryOn(ctx context.Context, c claimed) action.Action {
 	defer func() { g.flights.leave(f, context.Cause(ctx)) }()
 	select {
 	case <-f.done:
-		return f.action
+		return f.action, f.written
 	case <-ctx.Done():
 	case <-time.After(g.wait):
 	}
-	return g.current(c.action)
+	return g.current(c.action), nil
 }

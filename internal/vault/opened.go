@@ -18,7 +18,9 @@ type Opened struct {
 }
 
 // Format prints the reference and [secret].
-func (o *Opened) Format(f fmt.State, _ rune) { fmt.Fprintf(f, "%s %s", o.credential.Ref, Redacted) }
+func (o *Opened) Format(f fmt.State, _ rune) {
+	_, _ = fmt.Fprintf(f, "%s %s", o.credential.Ref, Redacted)
+}
 
 func open(c Credential, value string) (*Opened, error) {
 	if err := checkValue(value); err != nil {

@@ -81,7 +81,7 @@ func widen(text []byte, from, to int) (int, int) {
 	return from, to
 }
 
-func notBase64(r rune) bool { return r > 0x7f || !base64Char(byte(r)) }
+func notBase64(r rune) bool { return r > 0x7f || !base64Char(byte(r)) } //nolint:gosec // it is below 0x80 here
 
 // minPartial is how much of a secret's beginning counts as such at the end of a text that broke off.
 const minPartial = 4

@@ -40,7 +40,7 @@ func readPrivateFile(path string) (string, error) {
 		}
 		return "", errors.New("its file cannot be opened")
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	info, err := f.Stat()
 	switch {
 	case err != nil:

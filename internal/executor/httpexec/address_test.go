@@ -2,6 +2,7 @@ package httpexec
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/netip"
 	"strings"
@@ -200,7 +201,7 @@ func TestSocketChecksItsOwnAddress(t *testing.T) {
 func TestOtherFamilyIsTried(t *testing.T) {
 	list := []netip.Addr{netip.MustParseAddr("2001:db8::1"), netip.MustParseAddr("2001:db8::2"), netip.MustParseAddr("192.0.2.1")}
 	ours, theirs := net.Pipe()
-	defer theirs.Close()
+	defer func() { _ = theirs.Close() }()
 	conn, err := race(t.Context(), list, func(ctx context.Context, a netip.Addr) (net.Conn, error) {
 		if a.Is4() {
 			return ours, nil
@@ -212,7 +213,7 @@ func TestOtherFamilyIsTried(t *testing.T) {
 		t.Errorf("got %v, %v", conn, err)
 	}
 	fail := func(context.Context, netip.Addr) (net.Conn, error) { return nil, errAddress }
-	if _, err := race(t.Context(), list, fail); err != errAddress { //nolint:errorlint // it is that very error
+	if _, err := race(t.Context(), list, fail); !errors.Is(err, errAddress) {
 		t.Errorf("got %v", err)
 	}
 }

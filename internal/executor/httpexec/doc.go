@@ -16,5 +16,6 @@
 //
 // The package refuses, with zero bytes, a dispatch that is not fully identified and authorized, a target that resolves to
 // an address which the contract does not allow, a credential that is not bound to the target, and a request that would
-// not go out as it was written down. It knows no database, no policy and no contract language.
+// not go out as it was written down. There is no proxy, neither from the environment nor by option: a proxy would decide
+// by itself where a name leads. It knows no database, no policy and no contract language.
 package httpexec

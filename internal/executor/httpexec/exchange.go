@@ -50,7 +50,7 @@ const inline = 8 << 10
 
 func (l *link) exchangeH1(ctx context.Context, req *http.Request, keep int64) (got exchanged) {
 	before := l.meter.count()
-	over := context.AfterFunc(ctx, func() { _ = l.meter.Conn.Close() })
+	over := context.AfterFunc(ctx, func() { _ = l.meter.Close() })
 	wrote := make(chan error, 1)
 	if req.ContentLength <= inline {
 		l.write(req, wrote)
@@ -58,7 +58,7 @@ func (l *link) exchangeH1(ctx context.Context, req *http.Request, keep int64) (g
 		go l.write(req, wrote) // a server may answer, and stop reading, before it has seen all
 	}
 	l.limit.left, l.limit.err = maxHead, nil
-	got.resp, got.err = l.readHead(req)
+	got.resp, got.err = l.readHead(req) //nolint:bodyclose // closing would read the rest; the connection is cut instead
 	l.limit.left = math.MaxInt64
 	if got.resp != nil {
 		got.read(keep)
@@ -114,7 +114,7 @@ func (l *link) readHead(req *http.Request) (*http.Response, error) {
 func (l *link) exchangeH2(ctx context.Context, req *http.Request, keep int64) (got exchanged) {
 	before := l.meter.count()
 	got.stream = true
-	got.resp, got.err = l.h2.RoundTrip(req.WithContext(ctx))
+	got.resp, got.err = l.h2.RoundTrip(req.WithContext(ctx)) //nolint:bodyclose // it is, three lines down
 	if got.resp != nil {
 		got.read(keep)
 		_ = got.resp.Body.Close() // waits for the stream's end

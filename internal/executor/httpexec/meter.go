@@ -29,6 +29,6 @@ func (m *meter) count() int64 {
 
 // cut ends the connection and gives the final count: a write that ran has ended, and none can follow.
 func (m *meter) cut() int64 {
-	_ = m.Conn.Close()
+	_ = m.Close()
 	return m.count()
 }

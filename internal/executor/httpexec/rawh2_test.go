@@ -52,7 +52,7 @@ func newRawH2(t *testing.T, answer func(c *h2Conn, stream uint32)) *rawH2 {
 			number := s.accepted
 			s.mu.Unlock()
 			running.Go(func() {
-				defer c.Close()
+				defer func() { _ = c.Close() }()
 				secure := tls.Server(c, &tls.Config{Certificates: []tls.Certificate{certificate}, NextProtos: []string{"h2"}})
 				s.serve(secure, &h2Conn{tcp: c.(*net.TCPConn), number: number}, answer)
 			})

@@ -15,9 +15,9 @@ const (
 
 	// The credential.
 	ReasonVaultLocked        = "vault_locked"
-	ReasonCredentialUnknown  = "credential_unknown"
-	ReasonCredentialNotBound = "credential_not_bound"
-	ReasonCredentialUnusable = "credential_unusable"
+	ReasonCredentialUnknown  = "credential_unknown"   //nolint:gosec // a word
+	ReasonCredentialNotBound = "credential_not_bound" //nolint:gosec // a word
+	ReasonCredentialUnusable = "credential_unusable"  //nolint:gosec // a word
 
 	// The way to the target.
 	ReasonResolveFailed = "resolve_failed"

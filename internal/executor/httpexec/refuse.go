@@ -36,7 +36,9 @@ func hexID(s string, length int) bool {
 		return false
 	}
 	for i := range len(s) {
-		if !(s[i] >= '0' && s[i] <= '9' || s[i] >= 'a' && s[i] <= 'f') {
+		switch c := s[i]; {
+		case c >= '0' && c <= '9', c >= 'a' && c <= 'f':
+		default:
 			return false
 		}
 	}

@@ -19,7 +19,7 @@ import (
 // on the loopback interface, which breaks the connection, keeps silent, or answers 429, 500 or 503, each on a connection
 // that was used before. The daemon runs it at its start, since the promise rests on the behaviour of libraries.
 func (e *Executor) SelfTest(ctx context.Context) error {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return fmt.Errorf("self-test of the HTTP executor: %w", err)
 	}
@@ -99,7 +99,7 @@ func (s *testServer) accept() {
 }
 
 func (s *testServer) serve(conn net.Conn) {
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	reader := bufio.NewReader(conn)
 	for {
 		req, err := http.ReadRequest(reader)

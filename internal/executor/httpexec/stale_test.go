@@ -116,7 +116,7 @@ func TestConnectionThatDiesBeforeTheFirstByteIsNotSent(t *testing.T) {
 		executor := newExecutor(t, Options{})
 		d := resendDispatch(t, s.base, "POST", "Idempotency-Key", []byte("x"))
 		want(t, executor.Perform(t.Context(), d), action.AttemptCompleted, action.EffectProven, "")
-		executor.testOnlyBeforeSend = func(l *link) { _ = l.meter.Conn.Close() }
+		executor.testOnlyBeforeSend = func(l *link) { _ = l.meter.Close() }
 		out := executor.Perform(t.Context(), d)
 		want(t, out, action.AttemptNotSent, action.NoEffectProven, ReasonResponseLost)
 		if out.BytesSent != 0 || len(s.seen()) != 1 {

@@ -31,7 +31,7 @@ func TestOldTLSIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer listener.Close()
+	defer func() { _ = listener.Close() }()
 	go func() {
 		for {
 			c, err := listener.Accept()
@@ -53,7 +53,7 @@ func TestTimeoutBeforeTheFirstByteIsNotSent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer listener.Close()
+	defer func() { _ = listener.Close() }()
 	executor := newExecutor(t, Options{})
 	d := resendDispatch(t, "https://"+listener.Addr().String(), "POST", "Idempotency-Key", []byte("x"))
 	d.Operation.Timeout = 100

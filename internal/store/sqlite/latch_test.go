@@ -93,7 +93,8 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// TestAReplacedStoreIsLeftAlone: closing the old store must not take the files of the new one with it.
+// TestAReplacedStoreIsLeftAlone: closing the old store must not take the files of the new one with it, though SQLite
+// deletes a WAL by its name.
 func TestAReplacedStoreIsLeftAlone(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("Windows does not let an open file go")

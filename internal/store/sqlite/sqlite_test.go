@@ -35,8 +35,22 @@ func openIn(t testing.TB, dir string, o storetest.Options) opened {
 		if err := s.Close(); err != nil {
 			t.Errorf("close: %v", err)
 		}
+		checkPrev(t, dir)
 	})
 	return opened{s, dir}
+}
+
+// checkPrev holds the column that makes a fork impossible against the chain, after whatever a test did.
+func checkPrev(t testing.TB, dir string) {
+	t.Helper()
+	db := byHand(t, dir)
+	defer db.Close()
+	var wrong int
+	err := db.QueryRow(`select count(*) from journal j left join journal p on p.seq = j.seq - 1
+		where j.prev is not coalesce(p.hash, zeroblob(32))`).Scan(&wrong)
+	if err != nil || wrong != 0 {
+		t.Errorf("%d records stand after another record than their column prev says (%v)", wrong, err)
+	}
 }
 
 // byHand opens the database as a person with a SQL shell would.

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"deed.dev/deed/internal/store"
-	"modernc.org/sqlite"
 )
 
 // writer is the one connection that writes, and all that belongs to it. Only the committer uses it once the store is open.
@@ -85,7 +84,6 @@ func (w *writer) prepare() error {
 }
 
 func (w *writer) close() (err error) {
-	w.keepForeignFiles()
 	if w.statements != nil {
 		err = w.statements.close()
 	}
@@ -93,21 +91,6 @@ func (w *writer) close() (err error) {
 		err = errors.Join(err, w.conn.Close())
 	}
 	return errors.Join(err, w.db.Close())
-}
-
-// keepForeignFiles is for a directory in which somebody removed or replaced our files. SQLite deletes the WAL by its name
-// when it closes the last connection, and behind that name may now be the WAL of another database.
-func (w *writer) keepForeignFiles() {
-	if w.conn == nil || w.files.check() == nil {
-		return
-	}
-	_ = w.conn.Raw(func(c any) error {
-		if c, ok := c.(sqlite.FileControl); ok {
-			_, err := c.FileControlPersistWAL("main", 1)
-			return err
-		}
-		return nil
-	})
 }
 
 // run gives a change its own savepoint, so that one which fails leaves nothing of itself, not even a place in the chain.

@@ -2,10 +2,12 @@ package storetest
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"time"
 
 	"deed.dev/deed/internal/action"
+	"deed.dev/deed/internal/store"
 )
 
 // testRebuild makes all rows again from the journal and gets the same bytes. (ST-24)
@@ -29,8 +31,36 @@ func testRebuild(t *testing.T, open Opener) {
 		t.Errorf("rebuilt rows differ:\n%s", firstDifference(before, after))
 	}
 	Histories(t, s)
-	k.Make(t, s, nil, action.T3, action.T11, action.T12) // and life goes on
+	rebuildAmongOthers(t, s, k)
+}
+
+// rebuildAmongOthers lets changes wait for the same commit as a rebuild, before it and after it.
+func rebuildAmongOthers(t *testing.T, s Rebuilder, k *Kit) {
+	holding, release := make(chan struct{}), make(chan struct{})
+	var all sync.WaitGroup
+	all.Go(func() {
+		_ = s.Commit(context.Background(), func(store.Tx) error { close(holding); <-release; return nil })
+	})
+	<-holding
+	for i := range 20 {
+		all.Go(func() {
+			if i%5 == 0 {
+				if err := s.Rebuild(context.Background()); err != nil {
+					t.Errorf("a rebuild among other changes: %v", err)
+				}
+				return
+			}
+			k.Make(t, s, nil, action.T3, action.T11, action.T12)
+		})
+	}
+	time.Sleep(10 * time.Millisecond) // so that most of them wait; the test holds without it
+	close(release)
+	all.Wait()
 	Histories(t, s)
+	before := s.Rows(t)
+	if err := s.Rebuild(context.Background()); err != nil || s.Rows(t) != before {
+		t.Errorf("after a rebuild among other changes the rows were not those of the journal (%v)", err)
+	}
 }
 
 func firstDifference(a, b string) string {
