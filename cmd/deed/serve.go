@@ -45,6 +45,9 @@ func (a *app) serve(ctx context.Context) error {
 		return err
 	}
 	defer line.close()
+	if err := line.http.SelfTest(ctx); err != nil {
+		return fmt.Errorf("the HTTP client does not make exactly one delivery for one attempt, so nothing is started: %w", err)
+	}
 	found, err := line.gateway.Recover(ctx)
 	if err != nil {
 		return fmt.Errorf("take up what an earlier process left: %w", err)
