@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -276,7 +277,7 @@ func startProcess(ctx context.Context, env []string, args ...string) (*process, 
 		return nil, nil, err
 	}
 	p := &process{cmd: exec.CommandContext(context.WithoutCancel(ctx), self, args...)}
-	p.cmd.Env = append(os.Environ(), env...)
+	p.cmd.Env = append(withoutSettings(os.Environ()), env...)
 	p.cmd.Stderr = &p.errs
 	out, err := p.cmd.StdoutPipe()
 	if err != nil {
@@ -291,6 +292,11 @@ func startProcess(ctx context.Context, env []string, args ...string) (*process, 
 		return nil, nil, fmt.Errorf("deed %s ended early: %s", args[0], strings.TrimSpace(p.errs.String()))
 	}
 	return p, line, nil
+}
+
+// withoutSettings leaves out the user's own settings of deed: the demo must not meet real contracts and credentials.
+func withoutSettings(env []string) []string {
+	return slices.DeleteFunc(env, func(s string) bool { return strings.HasPrefix(s, "DEED_") })
 }
 
 // firstValue reads one JSON value, over however many lines it is printed.

@@ -30,7 +30,7 @@ type Asked struct {
 	Actor  Actor
 	Tool   string
 	Keyed  bool // the caller gave a key
-	Hinted bool // the caller gave a run or a known hint, so that it is no stranger among strangers
+	Hinted bool // the caller named its run, so that it is no stranger among strangers; a fresh id alone would prove nothing
 	// KeyOnly is the contract's word that equal calls side by side are normal work.
 	KeyOnly bool
 	// Variants are the digests of this call under each contract version and each HMAC key that still matters, the

@@ -2,6 +2,7 @@ package contract
 
 import (
 	"bytes"
+	"slices"
 
 	"deed.dev/deed/internal/action"
 	"deed.dev/deed/internal/canonical"
@@ -71,11 +72,11 @@ func (w *filler) object(s, v map[string]any, path, pattern string, depth int) {
 		case hasDefault && !present && mode == modeWritten:
 			current, present = clone(standard), true
 			v[name] = current
-			w.steps = append(w.steps, action.Step{Kind: "default", Field: at, Detail: "written"})
+			w.note(child(pattern, name), "written")
 		case hasDefault && present && mode == modeOmitted && equal(current, standard):
 			delete(v, name)
 			present = false
-			w.steps = append(w.steps, action.Step{Kind: "default", Field: at, Detail: "omitted"})
+			w.note(child(pattern, name), "omitted")
 		}
 		if present {
 			w.value(properties[name], current, at, child(pattern, name), depth+1)
@@ -84,8 +85,17 @@ func (w *filler) object(s, v map[string]any, path, pattern string, depth int) {
 	rest, ok := s["additionalProperties"].(map[string]any)
 	for _, name := range sortedKeys(v) {
 		if ok && !has(properties, name) {
-			w.value(rest, v[name], child(path, name), child(pattern, name), depth+1)
+			w.value(rest, v[name], child(path, name), pattern+"/*", depth+1)
 		}
+	}
+}
+
+// note records a step once for each place of the schema, whatever the arguments repeat there. Names that a caller chose are
+// no part of it: steps stand in the journal.
+func (w *filler) note(pattern, what string) {
+	step := action.Step{Kind: "default", Field: pattern, Detail: what}
+	if !slices.Contains(w.steps, step) {
+		w.steps = append(w.steps, step)
 	}
 }
 

@@ -79,6 +79,29 @@ func invalid(format string, values ...any) error {
 }
 
 // read parses the arguments and takes repeat_of out of them.
+// maxValues bounds how many values one call may hold: validation takes far more than parsing for each.
+const maxValues = 20_000
+
+// values counts the values of a tree, and stops soon after most.
+func values(v any, most int) int {
+	n := 1
+	switch v := v.(type) {
+	case map[string]any:
+		for _, member := range v {
+			if n += values(member, most-n); n > most {
+				return n
+			}
+		}
+	case []any:
+		for _, element := range v {
+			if n += values(element, most-n); n > most {
+				return n
+			}
+		}
+	}
+	return n
+}
+
 func (c *Contract) read(raw []byte, r *Resolved) (map[string]any, error) {
 	if len(raw) > MaxArguments {
 		return nil, invalid("the arguments have %d bytes, and at most %d are taken", len(raw), MaxArguments)
@@ -90,6 +113,9 @@ func (c *Contract) read(raw []byte, r *Resolved) (map[string]any, error) {
 	var refused *canonical.Error
 	if errors.As(err, &refused) {
 		return nil, invalid("%s: %s", shownPath(refused.Path), refused.Msg)
+	}
+	if n := values(value, maxValues); n > maxValues {
+		return nil, invalid("the arguments hold more than %d values", maxValues)
 	}
 	args, ok := value.(map[string]any)
 	if err != nil || !ok {

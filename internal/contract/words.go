@@ -46,10 +46,16 @@ func findings(err *jsonschema.ValidationError) []finding {
 		}
 	}
 	for _, cause := range err.Causes {
+		if len(list) >= maxFindings {
+			break
+		}
 		list = append(list, findings(cause)...)
 	}
 	return list
 }
+
+// maxFindings bounds how much that is wrong is put into words: a caller can make hundreds of thousands of mistakes at once.
+const maxFindings = 1000
 
 // say puts one kind of difference into words. It says nothing for kinds that only hold others.
 func say(k jsonschema.ErrorKind) string {

@@ -219,6 +219,14 @@ func sound(o action.Outcome) action.Outcome {
 	return o
 }
 
+// bare is an outcome without anything that a target wrote.
+func bare(o action.Outcome) action.Outcome {
+	return action.Outcome{
+		State: o.State, Certainty: o.Certainty, Retry: o.Retry, BytesSent: o.BytesSent, Reason: "answer_unrecordable",
+		Started: o.Started, Ended: o.Ended,
+	}
+}
+
 // move journals a transition and gives the action as it stands after it.
 func (g *Gateway) move(tx store.Tx, act action.Action, m action.Moved) (action.Action, error) {
 	ev := action.Event{

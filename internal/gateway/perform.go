@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"deed.dev/deed/internal/action"
@@ -84,7 +85,7 @@ func (g *Gateway) record(f *flight, act action.Action, planned action.Attempt, o
 	var settled action.Action
 	var w written
 	o = g.refreshed(act, o) // one 401 may be a stale credential
-	err := g.mustCommit(func(tx store.Tx) error {
+	write := func(tx store.Tx) error {
 		now, err := tx.Action(act.ID)
 		if err != nil {
 			return err
@@ -95,7 +96,13 @@ func (g *Gateway) record(f *flight, act action.Action, planned action.Attempt, o
 		}
 		settled, err = g.move(tx, now, moved)
 		return err
-	})
+	}
+	err := g.mustCommit(write)
+	if err != nil && !errors.Is(err, store.ErrLatched) { // something in the answer cannot be recorded: what it proves can be
+		g.log.Error("a target's answer could not be recorded; its outcome is recorded without it", "action_id", act.ID, "error", err)
+		o, w = bare(o), written{}
+		err = g.mustCommit(write)
+	}
 	if err == nil {
 		f.written = &w
 		crashpoint.Here(crashpoint.AfterOutcome) // W4

@@ -44,7 +44,7 @@ func (g *Gateway) resolve(_ context.Context, call action.Call, run action.Run) (
 	a.idemKey = digest.IdemKey(run.ID, a.step, a.toolCallID)
 	a.Asked = action.Asked{
 		Run: run.ID, Actor: call.Actor, Tool: c.Tool,
-		Keyed: call.Caller.Given(), Hinted: call.Caller.Given() || call.Caller.Run != "",
+		Keyed: call.Caller.Given(), Hinted: call.Caller.Run != "",
 		KeyOnly: c.KeyOnly, Repeat: resolved.RepeatOf != "",
 	}
 	return a, a.addVariants(g.keys, c, resolved)

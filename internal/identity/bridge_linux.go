@@ -40,7 +40,8 @@ func (s sighting) throughBridge(p *process, running file) sighting {
 }
 
 // parentOf opens the parent of a process and reads it. If the child has the same parent afterwards, that one lived the
-// whole time. Process 1 takes in the children of the dead, so it is not taken for an agent.
+// whole time. Process 1 takes in the children of the dead, and so may others (a service manager, a subreaper): they stand in
+// another session than the children they took in. A parent of another session is not taken for an agent.
 func (s sighting) parentOf(child *process) (parent *process, exe executable, running file, ok bool) {
 	if child.parent <= 1 {
 		return nil, executable{}, file{}, false
@@ -50,7 +51,7 @@ func (s sighting) parentOf(child *process) (parent *process, exe executable, run
 		return nil, executable{}, file{}, false
 	}
 	exe, running, err = parent.executable()
-	if err != nil || parent.start > child.start || !parent.runsAs(s.uid) || !parent.lives() || !child.keptParent() {
+	if err != nil || parent.session != child.session || parent.start > child.start || !parent.runsAs(s.uid) || !parent.lives() || !child.keptParent() {
 		parent.close()
 		return nil, executable{}, file{}, false
 	}

@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	maxExecutable = 1 << 30 // a larger file gets no digest: it is evidence, and not worth a minute of reading
-	maxDigests    = 256     // files that are remembered
+	maxExecutable = 256 << 20 // a larger file gets no digest: it is evidence, and not worth a minute of reading
+	maxDigests    = 256       // files that are remembered
 )
 
 // digestCache remembers the SHA-256 of executables. Each is read once, however many callers ask at the same moment.
@@ -43,10 +43,16 @@ func (c *digestCache) of(path string, version file) string {
 	return digest
 }
 
+// reading is held while an executable is read: callers that change their program again and again wait for each other, and not
+// everybody else for them.
+var reading sync.Mutex
+
 func digestOf(path string, version file) string {
 	if version.size > maxExecutable {
 		return ""
 	}
+	reading.Lock()
+	defer reading.Unlock()
 	f, err := os.Open(path)
 	if err != nil {
 		return ""

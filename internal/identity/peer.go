@@ -67,7 +67,7 @@ func (s sighting) peer() *Peer {
 		Shared: p.instance == "",
 		Evidence: action.Evidence{
 			PID: s.pid, StartTime: s.start, BootID: s.boot,
-			Executable: s.exe.path, Digest: s.exe.digest, Via: s.via,
+			Executable: printable(s.exe.path), Digest: s.exe.digest, Via: s.via,
 		},
 	}
 	return p

@@ -15,10 +15,11 @@ import (
 // process is one process of this machine, held by the kernel where it can be: while the pidfd is open and the process
 // has not exited, its pid is nobody else's.
 type process struct {
-	pid    int
-	parent int
-	start  uint64
-	pidfd  int // -1 when this kernel gives none
+	pid     int
+	parent  int
+	session int
+	start   uint64
+	pidfd   int // -1 when this kernel gives none
 }
 
 // errHidden means that /proc keeps a living process from us, as it can be told to do with those of other users.
@@ -40,7 +41,7 @@ func openProcess(pid int) (*process, error) {
 func newProcess(pid, pidfd int) (*process, error) {
 	p := &process{pid: pid, pidfd: pidfd}
 	var err error
-	if p.parent, p.start, err = p.stat(); err == nil {
+	if p.parent, p.session, p.start, err = p.stat(); err == nil {
 		return p, nil
 	}
 	defer p.close()
@@ -59,13 +60,13 @@ func (p *process) close() {
 // lives reports whether the process that was opened is still there, so that what was read by its number since then was
 // its own.
 func (p *process) lives() bool {
-	_, start, err := p.stat()
+	_, _, start, err := p.stat()
 	return err == nil && start == p.start && !p.exited()
 }
 
 // keptParent reports whether its parent has lived since the process was opened: an orphan is given another parent.
 func (p *process) keptParent() bool {
-	parent, start, err := p.stat()
+	parent, _, start, err := p.stat()
 	return err == nil && start == p.start && parent == p.parent && !p.exited()
 }
 
@@ -84,21 +85,24 @@ func (p *process) exited() bool {
 
 // stat reads the parent and the start time. The name in the line may hold anything, so what counts begins after the last
 // parenthesis.
-func (p *process) stat() (parent int, start uint64, err error) {
+func (p *process) stat() (parent, session int, start uint64, err error) {
 	line, err := os.ReadFile(p.proc("stat"))
 	if err != nil {
-		return 0, 0, gone(err)
+		return 0, 0, 0, gone(err)
 	}
 	fields := bytes.Fields(line[bytes.LastIndexByte(line, ')')+1:])
 	if len(fields) < 20 {
-		return 0, 0, fmt.Errorf("/proc/%d/stat has %d fields after the name", p.pid, len(fields))
+		return 0, 0, 0, fmt.Errorf("/proc/%d/stat has %d fields after the name", p.pid, len(fields))
 	}
 	parent, err = strconv.Atoi(string(fields[1]))
 	if err != nil {
-		return 0, 0, err
+		return 0, 0, 0, err
+	}
+	if session, err = strconv.Atoi(string(fields[3])); err != nil {
+		return 0, 0, 0, err
 	}
 	start, err = strconv.ParseUint(string(fields[19]), 10, 64)
-	return parent, start, err
+	return parent, session, start, err
 }
 
 // runsAs reports whether the process has this user for real and in effect, with no set-uid program in between.

@@ -42,7 +42,7 @@ func (w allowance) allows(a netip.Addr) bool {
 			return true
 		}
 	}
-	return public(a)
+	return !metadata[a] && public(a)
 }
 
 // metadata are the addresses at which cloud providers hand out credentials.
@@ -55,6 +55,7 @@ var metadata = map[netip.Addr]bool{
 	netip.MustParseAddr("100.100.100.200"): true, // Alibaba
 	netip.MustParseAddr("192.0.0.192"):     true, // Oracle
 	netip.MustParseAddr("fd20:ce::254"):    true, // Google
+	netip.MustParseAddr("168.63.129.16"):   true, // Azure; it looks public
 }
 
 // public reports whether an address belongs to the public Internet, looking through the forms that carry an IPv4 address

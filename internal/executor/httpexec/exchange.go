@@ -114,7 +114,11 @@ func (l *link) readHead(req *http.Request) (*http.Response, error) {
 func (l *link) exchangeH2(ctx context.Context, req *http.Request, keep int64) (got exchanged) {
 	before := l.meter.count()
 	got.stream = true
-	got.resp, got.err = l.h2.RoundTrip(req.WithContext(ctx)) //nolint:bodyclose // it is, three lines down
+	got.resp, got.err = l.h2.RoundTrip(req.WithContext(ctx))                         //nolint:bodyclose // it is, three lines down
+	if got.resp != nil && (got.resp.StatusCode < 200 || got.resp.StatusCode > 999) { // three digits are not checked there
+		_ = got.resp.Body.Close()
+		got.resp, got.err = nil, errProtocol
+	}
 	if got.resp != nil {
 		got.read(keep)
 		_ = got.resp.Body.Close() // waits for the stream's end
@@ -127,6 +131,9 @@ func (l *link) exchangeH2(ctx context.Context, req *http.Request, keep int64) (g
 	got.sent = l.drop() - before
 	return got
 }
+
+// maxClaimed bounds a length that a target only claims: what a record can hold as an exact integer.
+const maxClaimed = 1<<53 - 1
 
 // read reads the body up to what is kept.
 func (got *exchanged) read(keep int64) {
@@ -141,7 +148,7 @@ func (got *exchanged) read(keep int64) {
 		body, got.tooLong = body[:keep], true
 	}
 	if got.tooLong || err != nil {
-		got.size = max(got.size, got.resp.ContentLength)
+		got.size = min(max(got.size, got.resp.ContentLength), maxClaimed)
 	}
 	got.body = body
 }
