@@ -62,6 +62,7 @@ func (a *app) serve(ctx context.Context) error {
 			return err
 		}
 	}
+	go line.gateway.Run(ctx)
 	return doors.serve(ctx)
 }
 
@@ -72,6 +73,8 @@ type doors struct {
 	http   net.Listener // nil when the HTTP door is off
 	socket *net.UnixListener
 	server *http.Server
+	open   context.Context // ends when streams that would wait for ever have to end
+	shut   context.CancelFunc
 }
 
 func openDoors(cfg config.Config, l *line, log *slog.Logger) (*doors, error) {
@@ -89,8 +92,9 @@ func openDoors(cfg config.Config, l *line, log *slog.Logger) (*doors, error) {
 	}
 	mux := http.NewServeMux()
 	mux.Handle("/mcp", l.mcp.Handler())
+	d.open, d.shut = context.WithCancel(context.Background())
 	d.server = &http.Server{
-		Handler: mux, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
+		BaseContext: func(net.Listener) context.Context { return d.open }, Handler: mux, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}
 	return d, nil
@@ -115,17 +119,24 @@ func (d *doors) serve(ctx context.Context) error {
 	case <-ctx.Done():
 	case err = <-failed:
 	}
-	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
-	defer cancel()
 	_ = d.socket.Close()
+	background := context.WithoutCancel(ctx)
+	targets, cancel := context.WithTimeout(background, drain)
+	defer cancel()
+	closed := d.line.gateway.Close(targets) // first what is under way, so that its answers can still be handed over
 	if d.http != nil {
-		err = errors.Join(err, ignoreClosed(d.server.Shutdown(stop)))
+		callers, cancel := context.WithTimeout(background, handOver)
+		defer cancel()
+		time.AfterFunc(handOver/2, d.shut)
+		err = errors.Join(err, ignoreClosed(d.server.Shutdown(callers)))
 	}
-	return errors.Join(ignoreClosed(err), d.line.gateway.Close(stop))
+	return errors.Join(ignoreClosed(err), closed)
 }
 
-// drain is how long a stopping daemon waits for answers of targets. What has none by then is unknown at the next start.
-const drain = 20 * time.Second
+const (
+	drain    = 20 * time.Second       // for targets that have not answered yet; what has no answer by then is unknown at the next start
+	handOver = 500 * time.Millisecond // for answers on their way to callers, and for streams that only wait
+)
 
 func ignoreClosed(err error) error {
 	if errors.Is(err, http.ErrServerClosed) || errors.Is(err, net.ErrClosed) || errors.Is(err, context.DeadlineExceeded) {

@@ -129,8 +129,12 @@ func (a Answer) heldSentence() string {
 	act := a.Action
 	if act.State.Final() {
 		return fmt.Sprintf("Nothing was sent: an equal call was made %s by a holder of the same token, and it is not known "+
-			"to be yours (%s). Give the call an identity (dev.deed/run and dev.deed/tool_call_id) to tell them apart.",
+			"to be yours (%s). Give the call a run of its own (dev.deed/run) to tell them apart.",
 			clock(act.AcceptedAt), act.ID)
+	}
+	if act.State.Effect() == EffectNo {
+		return fmt.Sprintf("Nothing was sent: an equal call (%s of %s) waits to be tried, and it is not known to be yours. Give the call "+
+			"a run of its own (dev.deed/run) to tell them apart.", act.ID, clock(act.AcceptedAt))
 	}
 	return fmt.Sprintf("Nothing was sent: this call is a possible duplicate of %s or touches what it touches. %s is %s since %s, "+
 		"and its effect may have happened. It has to be settled first.",

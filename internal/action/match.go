@@ -49,8 +49,8 @@ type Variant struct {
 type Priors struct {
 	ByKey         *Action  // the action of this call's idem_key
 	ByFingerprint []Action // equal fingerprint, newest first
-	OpenByEffect  []Action // unknown, equal effect, same principal, any run
-	OpenResource  []Action // unknown, same declared resource, same principal
+	OpenByEffect  []Action // in doubt, equal effect, same principal, any run
+	OpenResource  []Action // in doubt, same declared resource, same principal
 	Repeated      *Action  // the action whose token repeat_of cites
 	Successor     *Action  // the action that repeats Repeated already
 }
@@ -102,9 +102,21 @@ func matchRepeat(asked Asked, priors Priors) Claim {
 			"this key belongs to %s already", priors.ByKey.ID).About(priors.ByKey.ID)}
 	case s != nil:
 		return Claim{Kind: Attach, Match: MatchRepeat, Prior: s, Proved: p, Why: "repeat_started"}
-	default:
-		return Claim{Kind: Open, Match: MatchRepeat, Prior: p, Proved: p}
 	}
+	if held := standsInTheWay(priors); held != nil { // the token proves that one result arrived, and nothing about another send
+		return Claim{Kind: Hold, Prior: held, Proved: p, Why: whyHeld(asked, *held)}
+	}
+	return Claim{Kind: Open, Match: MatchRepeat, Prior: p, Proved: p}
+}
+
+// standsInTheWay picks an action that has to end before a deliberate repeat may begin.
+func standsInTheWay(priors Priors) *Action {
+	for i := range priors.ByFingerprint {
+		if !priors.ByFingerprint[i].State.Final() {
+			return &priors.ByFingerprint[i]
+		}
+	}
+	return firstHeld(priors)
 }
 
 // matchKey settles a call whose key is known: exact identity, in every state.
@@ -126,11 +138,11 @@ func matchFingerprint(asked Asked, priors Priors, now time.Time) Claim {
 			best = p
 			break
 		}
-		if best == nil {
+		if best == nil && p.attachable(now) {
 			best = p
 		}
 	}
-	if best == nil || !best.attachable(now) {
+	if best == nil {
 		return Claim{}
 	}
 	if asked.Actor.Shared && !asked.Hinted {

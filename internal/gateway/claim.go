@@ -38,8 +38,13 @@ func (c claimed) carriesOn() bool {
 // nobody's consent is allowed and planned in the same step.
 func (g *Gateway) claim(ctx context.Context, call action.Call, a asked) (claimed, error) {
 	crashpoint.Here(crashpoint.BeforeClaim) // W1
+	if !g.enter() {
+		return claimed{}, action.Errorf(action.CodeOverloaded, "deed is stopping; nothing was done, try again in a moment")
+	}
+	defer g.work.Done()
 	id := action.ID(newID(action.Prefix))
 	f := g.flights.reserve(id)
+	f.stranger = a.Actor.Shared && !a.Hinted && !a.Keyed
 	c, err := g.claimAs(ctx, call, a, id)
 	if err == nil && c.Kind == action.Open {
 		g.kept.Store(a.contract.Digest, true)
@@ -162,8 +167,9 @@ func (g *Gateway) priors(tx store.Tx, a asked) (p action.Priors, err error) {
 		if p.Repeated, err = find(tx.ActionByRepeatToken(tokenDigest(a.resolved.RepeatOf))); err != nil || p.Repeated == nil {
 			return p, err
 		}
-		p.Successor, err = find(tx.ActionRepeating(p.Repeated.ID))
-		return p, err
+		if p.Successor, err = find(tx.ActionRepeating(p.Repeated.ID)); err != nil || p.Successor != nil {
+			return p, err
+		}
 	}
 	var fingerprints, effects, resources []string
 	for _, v := range a.Variants {

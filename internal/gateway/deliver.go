@@ -25,8 +25,8 @@ func (g *Gateway) deliver(ctx context.Context, call action.Call, c claimed, act 
 		return a, nil
 	}
 	a.Code = action.CodeFor(act, a.Attached)
-	if until := time.Until(act.NotBefore); until > 0 && act.State == action.Authorized {
-		a.RetryAfter = until
+	if wait := until(act); wait > 0 && act.State == action.Authorized {
+		a.RetryAfter = wait
 	}
 	a.Attempts = g.attempts(ctx, act, w)
 	a.EffectMode = c.effectMode(act, a.Attempts)

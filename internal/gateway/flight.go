@@ -17,6 +17,8 @@ type flight struct {
 	written *written      // what the work wrote last, so that those who wait need not read it; read after done
 	waiting int           // callers that still wait
 
+	stranger bool // its caller shares a token with others and said nothing of itself
+
 	wanted context.Context // ends when every caller has left: what is not on its way yet then stays where it is
 	stop   context.CancelCauseFunc
 }
@@ -48,6 +50,9 @@ func (s *flights) join(id action.ID, start func(*flight)) *flight {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f, ok := s.running[id]
+	if ok && f.wanted.Err() != nil { // those who left took their wish with them; here is another
+		f.wanted, f.stop = context.WithCancelCause(context.Background())
+	}
 	if !ok {
 		f = newFlight(id)
 		s.running[id] = f
@@ -67,15 +72,31 @@ func (s *flights) leave(f *flight, cause error) {
 	}
 }
 
-// land ends a flight, wakes everybody who waits for it and reports whether anybody did.
-func (s *flights) land(f *flight, a action.Action) (awaited bool) {
+// want ends when every caller of the flight has left.
+func (s *flights) want(f *flight) <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return f.wanted.Done()
+}
+
+// left says why the last caller of a flight went away, nil while somebody waits or had an answer.
+func (s *flights) left(f *flight) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if f.waiting > 0 {
+		return nil
+	}
+	return context.Cause(f.wanted)
+}
+
+// land ends a flight and wakes everybody who waits for it.
+func (s *flights) land(f *flight, a action.Action) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.running, f.id)
 	f.action = a
 	f.stop(nil)
 	close(f.done)
-	return f.waiting > 0
 }
 
 // fly works on an action apart from whoever asked for it: a caller's leaving ends the waiting, never the work. planned is
@@ -83,10 +104,15 @@ func (s *flights) land(f *flight, a action.Action) (awaited bool) {
 func (g *Gateway) fly(f *flight, act action.Action, planned *action.Attempt) {
 	g.work.Go(func() {
 		act := g.perform(f, act, planned)
-		if act.State == action.Authorized && errors.Is(context.Cause(f.wanted), ErrCancelled) {
-			act = g.cancelled(act)
+		left := g.flights.left(f)
+		switch {
+		case act.State != action.Authorized:
+		case errors.Is(left, ErrCancelled):
+			act = g.withdraw(act, action.Cancelled, "cancel_requested")
+		case f.stranger: // nobody could ever carry it on: an equal call is not known to be the same caller's
+			act = g.withdraw(act, action.Expired, act.Reason)
 		}
-		if awaited := g.flights.land(f, act); !awaited && act.Delivery == action.DeliveryPending {
+		if g.flights.land(f, act); left != nil && act.Delivery == action.DeliveryPending {
 			g.Delivered(act.ID, action.DeliveryInterrupted, "caller_left")
 		}
 	})

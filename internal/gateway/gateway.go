@@ -12,6 +12,7 @@ package gateway
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -62,6 +63,13 @@ type Gateway struct {
 	older   olderContracts
 	kept    sync.Map // digests of contract versions that are on record
 
+	// mattering are older contract versions, by tool, whose actions may still be repeated. Recover finds them before the doors
+	// open; new actions are made under the current versions only, so the list can only become shorter.
+	mattering map[string][]string
+
+	closing sync.Mutex // held while somebody enters, so that Close waits for all who did
+	closed  bool
+
 	ctx    context.Context // of everything that outlives its caller
 	cancel context.CancelFunc
 	work   sync.WaitGroup
@@ -79,9 +87,23 @@ func New(o Options) *Gateway {
 	return g
 }
 
+// enter admits one more piece of work, unless deed is stopping. Whoever enters calls work.Done.
+func (g *Gateway) enter() bool {
+	g.closing.Lock()
+	defer g.closing.Unlock()
+	if g.closed {
+		return false
+	}
+	g.work.Add(1)
+	return true
+}
+
 // Close waits for the attempts that are under way, for as long as ctx allows, and then gives up on them: what they were
 // doing is found as unknown at the next start.
 func (g *Gateway) Close(ctx context.Context) error {
+	g.closing.Lock()
+	g.closed = true
+	g.closing.Unlock()
 	done := make(chan struct{})
 	go func() { g.work.Wait(); close(done) }()
 	select {
@@ -91,7 +113,7 @@ func (g *Gateway) Close(ctx context.Context) error {
 	case <-ctx.Done():
 		g.cancel()
 		<-done
-		return ctx.Err()
+		return fmt.Errorf("attempts were given up while they ran; the next start finds them: %w", ctx.Err())
 	}
 }
 

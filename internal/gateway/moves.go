@@ -26,7 +26,7 @@ func (g *Gateway) planIn(tx store.Tx, act action.Action) (action.Action, *action
 		act, err = g.giveUp(tx, act)
 		return act, nil, err
 	}
-	if tx.Now().Before(act.NotBefore) {
+	if !tx.ClockBack() && tx.Now().Before(act.NotBefore) {
 		return act, nil, nil
 	}
 	before, err := last(tx, act)
@@ -88,23 +88,28 @@ func last(tx store.Tx, act action.Action) (action.Attempt, error) {
 	return attempts[len(attempts)-1], nil
 }
 
-// cancelled ends an action whose caller asked to stop while nothing of it could have had an effect. It is no decision: an
-// equal call is a new action.
-func (g *Gateway) cancelled(act action.Action) action.Action {
-	err := g.store.Commit(context.Background(), func(tx store.Tx) error {
+// withdraw ends an action while nothing of it could have had an effect. It is no decision: an equal call is a new action.
+func (g *Gateway) withdraw(act action.Action, why action.RejectReason, reason string) action.Action {
+	next := act
+	err := g.mustCommit(func(tx store.Tx) error {
 		now, err := tx.Action(act.ID)
 		if err != nil || now.State != action.Authorized {
 			return err
 		}
-		act, err = g.move(tx, now, action.Moved{
-			Transition: action.T10, FromAttempt: now.Attempt, RejectReason: action.Cancelled, Reason: "cancel_requested",
-		})
+		next, err = g.move(tx, now, action.Moved{Transition: action.T10, FromAttempt: now.Attempt, RejectReason: why, Reason: reason})
 		return err
 	})
 	if err != nil {
-		g.log.Error("a cancel could not be recorded", "action_id", act.ID, "error", err)
+		g.log.Error("the end of an action could not be recorded", "action_id", act.ID, "error", err)
+		return act
 	}
-	return act
+	return next
+}
+
+// until is how long a target asked to be left alone. A clock that was set back must not make it longer than the target said.
+func until(act action.Action) time.Duration {
+	const longest = time.Hour // what an executor reads out of Retry-After at the most
+	return min(time.Until(act.NotBefore), longest)
 }
 
 // giveUp hands an unknown action to a person when nothing that deed may do by itself can settle it any more.

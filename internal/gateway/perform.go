@@ -35,8 +35,9 @@ func (g *Gateway) perform(f *flight, act action.Action, planned *action.Attempt)
 
 // plan writes the next attempt down, if the rule allows one, in a change of its own.
 func (g *Gateway) plan(act action.Action) (action.Action, *action.Attempt) {
+	next := act
 	var attempt *action.Attempt
-	err := g.store.Commit(context.Background(), func(tx store.Tx) error {
+	err := g.mustCommit(func(tx store.Tx) error {
 		if err := g.ctx.Err(); err != nil { // deed is closing
 			return err
 		}
@@ -44,14 +45,14 @@ func (g *Gateway) plan(act action.Action) (action.Action, *action.Attempt) {
 		if err != nil {
 			return err
 		}
-		act, attempt, err = g.planIn(tx, now)
+		next, attempt, err = g.planIn(tx, now)
 		return err
 	})
 	if err != nil {
 		g.log.Error("an attempt could not be planned, so nothing is sent", "action_id", act.ID, "error", err)
 		return act, nil
 	}
-	return act, attempt
+	return next, attempt
 }
 
 // send hands a planned attempt to its executor; nothing else in deed calls one. It sends the recorded bytes, and only if
@@ -117,11 +118,11 @@ func (g *Gateway) pause(f *flight, act action.Action) bool {
 	if _, ok := act.MaySend(time.Now(), false); !ok {
 		return false
 	}
-	wait := max(action.Pause(act.Attempt), time.Until(act.NotBefore))
+	wait := max(action.Pause(act.Attempt), until(act))
 	if wait > moment {
 		return false
 	}
-	left := f.wanted.Done()
+	left := g.flights.want(f)
 	if act.State == action.Unknown { // finding out what happened is wanted by the record, not by a caller
 		left = nil
 	}

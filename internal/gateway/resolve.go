@@ -25,7 +25,7 @@ type asked struct {
 }
 
 // resolve turns a call into one concrete operation under the tool's contract, and makes its digests.
-func (g *Gateway) resolve(_ context.Context, call action.Call, run action.Run) (asked, error) {
+func (g *Gateway) resolve(ctx context.Context, call action.Call, run action.Run) (asked, error) {
 	c, ok := g.contracts.Tool(call.Tool)
 	if !ok {
 		return asked{}, action.Errorf(action.CodeUnknownTool, "there is no tool of this name; nothing was done")
@@ -47,7 +47,15 @@ func (g *Gateway) resolve(_ context.Context, call action.Call, run action.Run) (
 		Keyed: call.Caller.Given(), Hinted: call.Caller.Run != "",
 		KeyOnly: c.KeyOnly, Repeat: resolved.RepeatOf != "",
 	}
-	return a, a.addVariants(g.keys, c, resolved)
+	if err := a.addVariants(g.keys, c, resolved); err != nil {
+		return a, err
+	}
+	for _, older := range g.mattering[c.Tool] { // an action that was opened under it is still the same action
+		if err := g.under(ctx, &a, call, older); err != nil {
+			return a, err
+		}
+	}
+	return a, nil
 }
 
 // addVariants makes the call's digests under one contract version, with each key that still matters.

@@ -28,7 +28,7 @@ func (s *Server) call(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallT
 	if err != nil {
 		return refusal(err), nil
 	}
-	if !answer.Held {
+	if !answer.Held && answer.Action.State.Final() {
 		e.answer(answer.Action.ID)
 	}
 	return encode(answer), nil

@@ -18,16 +18,16 @@ type exchange struct {
 	gone     context.Context     // ends when the peer has left
 
 	mu       sync.Mutex
-	answered action.ID // the action whose answer is on its way to the peer
+	answered []action.ID // the actions whose answers are on their way to the peer; a batch has several
 }
 
 func (e *exchange) answer(id action.ID) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.answered = id
+	e.answered = append(e.answered, id)
 }
 
-func (e *exchange) answeredWith() action.ID {
+func (e *exchange) answeredWith() []action.ID {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.answered

@@ -2,6 +2,9 @@ package mcpserver
 
 import (
 	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"io"
@@ -9,27 +12,34 @@ import (
 	"strings"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/auth"
+
 	"deed.dev/deed/internal/action"
+	"deed.dev/deed/internal/identity"
 )
 
 // maxBody bounds one HTTP request: the largest arguments that a contract accepts, and their envelope.
 const maxBody = 2 << 20
 
+// slowest is how long a caller may take to send one request.
+const slowest = 30 * time.Second
+
 // authenticated admits holders of a token. It says nothing about why a token was not good.
 func (s *Server) authenticated(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		bearer, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-		actor, err := action.Actor{}, error(nil)
-		if ok {
-			actor, err = s.o.Authenticate(strings.TrimSpace(bearer), time.Now())
+		// A caller that sends slowly does not hold a connection for ever; a call may take longer than its request.
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(slowest))
+		bearer, err := identity.Bearer(r.Header)
+		var actor action.Actor
+		if err == nil {
+			actor, err = s.o.Authenticate(bearer, time.Now())
 		}
-		if !ok || err != nil || !actor.Verified() {
+		if err != nil || !actor.Verified() {
 			w.Header().Set("WWW-Authenticate", `Bearer realm="deed"`)
 			refuse(w, http.StatusUnauthorized, "a token made by `deed token create` is needed; nothing was done")
 			return
 		}
 		r = r.Clone(r.Context())
-		r.Header.Del("Authorization") // nothing behind this line needs it
 		r.Header.Del(exchangeHeader)
 		next.ServeHTTP(w, r.WithContext(withActor(r.Context(), actor)))
 	})
@@ -39,6 +49,7 @@ func (s *Server) authenticated(next http.Handler) http.Handler {
 func (s *Server) observed(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodPost {
+			_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 			next.ServeHTTP(w, r)
 			return
 		}
@@ -52,6 +63,7 @@ func (s *Server) observed(next http.Handler) http.Handler {
 			refuse(w, http.StatusBadRequest, "the request broke off; nothing was done")
 			return
 		}
+		_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		e := &exchange{
 			actor: actorOf(r.Context()), protocol: correlation(r, body), header: r.Header.Clone(), verified: true, gone: r.Context(),
@@ -65,15 +77,14 @@ func (s *Server) observed(next http.Handler) http.Handler {
 	})
 }
 
-// handedOver records whether an answer could be written. That it could proves nothing about its arrival.
+// handedOver records whether answers could be written. That they could proves nothing about their arrival.
 func (s *Server) handedOver(e *exchange, failed bool) {
-	id := e.answeredWith()
-	switch {
-	case id == "":
-	case failed:
-		s.o.Gateway.Delivered(id, action.DeliveryInterrupted, "caller_left")
-	default:
-		s.o.Gateway.Delivered(id, action.DeliveryUnconfirmed, "handed_over")
+	to, why := action.DeliveryUnconfirmed, "handed_over"
+	if failed {
+		to, why = action.DeliveryInterrupted, "caller_left"
+	}
+	for _, id := range e.answeredWith() {
+		s.o.Gateway.Delivered(id, to, why)
 	}
 }
 
@@ -84,13 +95,26 @@ func correlation(r *http.Request, body []byte) action.Correlation {
 	}
 	_ = json.Unmarshal(body, &message)
 	c := action.Correlation{
-		Transport: "mcp-http", Era: r.Header.Get("MCP-Protocol-Version"), RequestID: bounded(string(message.ID)),
-		Session: r.Header.Get("Mcp-Session-Id"), Client: bounded(r.UserAgent()),
+		Transport: "mcp-http", Era: bounded(r.Header.Get("MCP-Protocol-Version")), RequestID: bounded(string(message.ID)),
+		Session: action.NoSession, Client: bounded(r.UserAgent()),
 	}
-	if c.Session == "" {
-		c.Session = action.NoSession
+	if id := r.Header.Get("Mcp-Session-Id"); id != "" { // whoever knows a session's id may speak in it: the record has its digest
+		sum := sha256.Sum256([]byte(id))
+		c.Session = "sha256:" + hex.EncodeToString(sum[:8])
 	}
 	return c
+}
+
+// bound ties a session to the actor who opened it: the SDK then refuses a request of anybody else in it.
+func bound(next http.Handler) http.Handler {
+	identify := func(ctx context.Context, _ string, _ *http.Request) (*auth.TokenInfo, error) {
+		return &auth.TokenInfo{UserID: actorOf(ctx).String()}, nil
+	}
+	return auth.RequireBearerToken(identify, &auth.RequireBearerTokenOptions{AllowMissingExpiration: true})(
+		http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			r.Header.Del("Authorization") // nothing behind this line needs it
+			next.ServeHTTP(w, r)
+		}))
 }
 
 // bounded keeps a foreign value small. It is shown and never compared.

@@ -90,7 +90,7 @@ const instructions = "Every tool here acts on the outside world through deed, on
 func (s *Server) Handler() http.Handler {
 	getServer := func(*http.Request) *mcp.Server { return s.shared }
 	legacy := mcp.NewStreamableHTTPHandler(getServer, &mcp.StreamableHTTPOptions{
-		SessionTimeout: time.Hour, MaxRequestBodyBytes: maxBody, Logger: s.o.Log,
+		SessionTimeout: 10 * time.Minute, MaxRequestBodyBytes: maxBody, Logger: s.o.Log,
 	})
 	modern := mcp.NewStreamableHTTPHandler(getServer, &mcp.StreamableHTTPOptions{
 		Stateless: true, JSONResponse: true, MaxRequestBodyBytes: maxBody, PropagateRequestCancellation: true, Logger: s.o.Log,
@@ -102,7 +102,7 @@ func (s *Server) Handler() http.Handler {
 		}
 		modern.ServeHTTP(w, r)
 	})
-	return http.NewCrossOriginProtection().Handler(s.authenticated(s.observed(byEra)))
+	return http.NewCrossOriginProtection().Handler(s.authenticated(bound(s.observed(byEra))))
 }
 
 // legacyVersions are the protocol revisions with sessions.

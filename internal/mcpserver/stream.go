@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -42,7 +44,7 @@ func (t *streamTransport) Connect(ctx context.Context) (mcp.Connection, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &streamConnection{Connection: inner, t: t, open: map[jsonrpc.ID][]string{}, ended: make(chan struct{}, 1), closed: make(chan struct{})}
+	c := &streamConnection{Connection: inner, t: t, open: map[jsonrpc.ID]string{}, ended: make(chan struct{}, 1), closed: make(chan struct{})}
 	c.gone, c.leave = context.WithCancel(context.WithoutCancel(ctx))
 	return c, nil
 }
@@ -57,8 +59,9 @@ type streamConnection struct {
 	closed chan struct{} // nothing is written any more
 	once   sync.Once
 
-	mu   sync.Mutex
-	open map[jsonrpc.ID][]string // exchanges under way, by request id; a careless client uses one id twice
+	mu      sync.Mutex
+	open    map[jsonrpc.ID]string // exchanges under way, by request id
+	doubled []string              // those of requests with an id that was in use
 }
 
 // Read passes a message on. A call gets an exchange.
@@ -101,7 +104,11 @@ func (c *streamConnection) begin(id jsonrpc.ID) string {
 	})
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.open[id] = append(c.open[id], name)
+	if c.open[id] != "" { // the SDK refuses it without an answer, so nothing would ever end it
+		c.doubled = append(c.doubled, name)
+		return name
+	}
+	c.open[id] = name
 	return name
 }
 
@@ -119,15 +126,8 @@ func (c *streamConnection) Write(ctx context.Context, message jsonrpc.Message) e
 
 func (c *streamConnection) end(id jsonrpc.ID, failed bool) {
 	c.mu.Lock()
-	names := c.open[id]
-	if len(names) == 0 {
-		c.mu.Unlock()
-		return
-	}
-	name := names[0]
-	if c.open[id] = names[1:]; len(names) == 1 {
-		delete(c.open, id)
-	}
+	name := c.open[id]
+	delete(c.open, id)
 	c.mu.Unlock()
 	select {
 	case c.ended <- struct{}{}:
@@ -144,13 +144,11 @@ func (c *streamConnection) Close() error {
 	c.leave()
 	c.once.Do(func() { close(c.closed) })
 	c.mu.Lock()
-	open := c.open
-	c.open = map[jsonrpc.ID][]string{}
+	names := append(slices.Collect(maps.Values(c.open)), c.doubled...)
+	c.open, c.doubled = map[jsonrpc.ID]string{}, nil
 	c.mu.Unlock()
-	for _, names := range open {
-		for _, name := range names {
-			c.t.server.exchanges.remove(name)
-		}
+	for _, name := range names {
+		c.t.server.exchanges.remove(name)
 	}
 	return c.Connection.Close()
 }

@@ -97,7 +97,8 @@ type Tx interface {
 	ActionRepeating(id action.ID) (action.Action, error)
 	// ActionsByFingerprint gives those with any of the fingerprints, newest first, at most 20, open ones first.
 	ActionsByFingerprint(fingerprints []string) ([]action.Action, error)
-	// Unknown gives the actor's unknown actions with any of these effects, or with any of these resources.
+	// Unknown gives the actor's actions that are in doubt (unknown, or sent again while an earlier send is unexplained) with
+	// any of these effects, or with any of these resources.
 	UnknownByEffect(actor string, effects []string) ([]action.Action, error)
 	UnknownByResource(actor string, resources []string) ([]action.Action, error)
 

@@ -36,8 +36,8 @@ const (
 
 	openEqual       = `where fingerprint = ? and open = 1 order by seq desc limit ?`
 	finalEqual      = `where fingerprint = ? and open = 0 order by seq desc limit ?`
-	unknownEffect   = `where state = 'unknown' and actor = ? and effect = ? order by seq limit ?`
-	unknownResource = `where state = 'unknown' and actor = ? and resource = ? order by seq limit ?`
+	unknownEffect   = `where doubted = 1 and actor = ? and effect = ? order by seq limit ?`
+	unknownResource = `where doubted = 1 and actor = ? and resource = ? order by seq limit ?`
 )
 
 func prepareClaims(p *statements) *claims {

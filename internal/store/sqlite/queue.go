@@ -73,6 +73,8 @@ func (q *queue) put(j *job) error {
 		return q.refused
 	case len(q.jobs) >= q.limit:
 		return store.ErrFull
+	case j.done == nil && len(q.jobs)-q.waited >= q.limit/2: // evidence must not crowd out what callers wait for
+		return store.ErrFull
 	}
 	q.jobs = append(q.jobs, j)
 	if j.done != nil {

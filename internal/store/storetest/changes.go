@@ -248,10 +248,21 @@ func full(t *testing.T, s store.Store, k *Kit) {
 		first <- s.Commit(context.Background(), func(store.Tx) error { close(holding); <-release; return nil })
 	}()
 	<-holding
-	for i := range 8 {
+	// Changes that nobody waits for get half of the room: evidence must not crowd out what callers wait for.
+	for i := range 4 {
 		if err := s.Later(func(store.Tx) error { return nil }); err != nil {
-			t.Fatalf("change %d of 8: %v", i+1, err)
+			t.Fatalf("change %d of 4 that nobody waits for: %v", i+1, err)
 		}
+	}
+	if err := s.Later(func(store.Tx) error { t.Error("a refused change ran"); return nil }); !errors.Is(err, store.ErrFull) {
+		t.Errorf("one more that nobody waits for: %v", err)
+	}
+	waiting := make(chan error, 5)
+	for range 5 { // four find room
+		go func() { waiting <- s.Commit(context.Background(), func(store.Tx) error { return nil }) }()
+	}
+	if err := <-waiting; !errors.Is(err, store.ErrFull) {
+		t.Errorf("the fifth of five for four places: %v", err)
 	}
 	begun := time.Now()
 	if err := s.Commit(context.Background(), func(store.Tx) error { t.Error("a refused change ran"); return nil }); !errors.Is(err, store.ErrFull) {
@@ -266,6 +277,11 @@ func full(t *testing.T, s store.Store, k *Kit) {
 	close(release)
 	if err := <-first; err != nil {
 		t.Error(err)
+	}
+	for range 4 {
+		if err := <-waiting; err != nil {
+			t.Error(err)
+		}
 	}
 	k.Make(t, s, nil) // there is room again
 }

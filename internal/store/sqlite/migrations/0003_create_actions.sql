@@ -88,8 +88,9 @@ create table actions (
 -- Every question that is asked while a call waits is one look-up in one of these.
 create index actions_by_intent on actions (intent);
 create index actions_by_fingerprint on actions (fingerprint, open);
-create index actions_unknown_by_effect on actions (actor, effect) where state = 'unknown';
-create index actions_unknown_by_resource on actions (actor, resource) where state = 'unknown';
+-- In doubt: unknown, or sent again while an earlier send is still unexplained.
+create index actions_unknown_by_effect on actions (actor, effect) where doubted = 1;
+create index actions_unknown_by_resource on actions (actor, resource) where doubted = 1;
 create unique index actions_one_token on actions (repeat_token) where repeat_token <> '';
 create unique index actions_one_successor on actions (repeats) where repeats <> '';
 create index actions_open on actions (tool, contract, key_id) where open = 1;
