@@ -63,11 +63,14 @@ func (a *app) call(ctx context.Context, tool string, f callFlags) error {
 	}
 	return a.inProcess(ctx, cfg, func(ctx context.Context, l *line, peer *identity.Peer) error {
 		ours, theirs := net.Pipe()
-		served := make(chan error, 1)
-		go func() { served <- l.mcp.ServeStream(ctx, theirs, theirs, peer.Actor(), "cli") }()
+		served := make(chan struct{})
+		go func() {
+			defer close(served)
+			_ = l.mcp.ServeStream(ctx, theirs, theirs, peer.Actor(), "cli") // its end says nothing that the answer does not
+		}()
 		err := a.callOver(ctx, ours, tool, f)
 		_ = theirs.Close()
-		<-served // its end says nothing that the answer did not
+		<-served
 		return err
 	})
 }

@@ -126,7 +126,7 @@ func (r *demoRig) stop() error {
 		err = errors.Join(err, r.proxy.Close())
 	}
 	if r.provider.process != nil {
-		err = errors.Join(err, r.provider.process.stop())
+		err = errors.Join(err, r.provider.stop())
 	}
 	return err
 }
@@ -320,8 +320,11 @@ func (p *process) stop() error {
 	if err := p.cmd.Process.Signal(os.Interrupt); err != nil {
 		return p.kill()
 	}
-	done := make(chan error, 1)
-	go func() { done <- p.cmd.Wait() }()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = p.cmd.Wait() // it was asked to end
+	}()
 	select {
 	case <-done:
 		return nil

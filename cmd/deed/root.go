@@ -167,9 +167,9 @@ func (a *app) logger(level slog.Level) *slog.Logger {
 func explain(err error) error {
 	switch {
 	case errors.Is(err, store.ErrLocked):
-		return &exitError{exitFailed, fmt.Errorf("%w\nStop it first, or choose another directory with --data.", err)}
+		return &exitError{exitFailed, fmt.Errorf("%w\nStop it first, or choose another directory with --data", err)}
 	case errors.Is(err, os.ErrPermission):
-		return &exitError{exitFailed, fmt.Errorf("%w\nNothing was done. Give this user the right, or choose another directory with --data.", err)}
+		return &exitError{exitFailed, fmt.Errorf("%w\nNothing was done. Give this user the right, or choose another directory with --data", err)}
 	default:
 		return err
 	}

@@ -52,7 +52,7 @@ func (a *app) serve(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("take up what an earlier process left: %w", err)
 	}
-	doors, err := openDoors(cfg, line, log)
+	doors, err := openDoors(ctx, cfg, line, log)
 	if err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ type doors struct {
 	shut   context.CancelFunc
 }
 
-func openDoors(cfg config.Config, l *line, log *slog.Logger) (*doors, error) {
+func openDoors(ctx context.Context, cfg config.Config, l *line, log *slog.Logger) (*doors, error) {
 	d := &doors{line: l, log: log}
 	var err error
 	if d.socket, err = listenSocket(cfg.Socket); err != nil {
@@ -86,13 +86,13 @@ func openDoors(cfg config.Config, l *line, log *slog.Logger) (*doors, error) {
 	if cfg.Listen == "" {
 		return d, nil
 	}
-	if d.http, err = net.Listen("tcp", cfg.Listen); err != nil {
+	if d.http, err = new(net.ListenConfig).Listen(ctx, "tcp", cfg.Listen); err != nil {
 		_ = d.socket.Close()
 		return nil, fmt.Errorf("open the HTTP door: %w; choose another address with --listen", err)
 	}
 	mux := http.NewServeMux()
 	mux.Handle("/mcp", l.mcp.Handler())
-	d.open, d.shut = context.WithCancel(context.Background())
+	d.open, d.shut = context.WithCancel(context.Background()) //nolint:gosec // serve calls it
 	d.server = &http.Server{
 		BaseContext: func(net.Listener) context.Context { return d.open }, Handler: mux, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),

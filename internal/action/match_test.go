@@ -213,3 +213,22 @@ func TestZeroClaimLetsNothingHappen(t *testing.T) {
 		t.Errorf("the zero certainty reads %q", got)
 	}
 }
+
+// An equal action that no call can attach to hid an older one that a call could, and the effect was made a second time.
+func TestAnOlderActionIsFoundBehindANewerOne(t *testing.T) {
+	older := prior(action.Completed)
+	older.ID, older.Delivery = "act_older", action.DeliveryInterrupted
+	for name, change := range map[string]func(*action.Action){
+		"refused by the target": func(a *action.Action) { a.State, a.FailureClass = action.Failed, action.RejectedByTarget },
+		"expired":               func(a *action.Action) { a.State, a.RejectReason = action.Rejected, action.Expired },
+		"delivered":             func(a *action.Action) { a.Delivery = action.Delivered },
+	} {
+		newer := prior(action.Completed)
+		newer.ID = "act_newer"
+		change(&newer)
+		c := action.Match(asking("f", "a"), action.Priors{ByFingerprint: []action.Action{newer, older}}, noon)
+		if c.Kind != action.Attach || c.Prior.ID != older.ID {
+			t.Errorf("%s: got %q with %v, want attached to %s", name, c.Kind, c.Prior, older.ID)
+		}
+	}
+}

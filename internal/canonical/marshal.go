@@ -2,6 +2,7 @@ package canonical
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -111,8 +112,9 @@ func (w *writer) number(text, refusal string) *Error {
 
 func (w *writer) raw(text []byte, depth int) *Error {
 	value, err := Parse(text)
-	if err != nil {
-		return err.(*Error)
+	var refused *Error
+	if errors.As(err, &refused) {
+		return refused
 	}
 	return w.value(value, depth)
 }

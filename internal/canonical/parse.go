@@ -102,7 +102,7 @@ func (p *parser) document() (any, *Error) {
 	}
 	if _, _, err := p.next(); err == nil {
 		return nil, newError("", Syntax, "more than one JSON value")
-	} else if err != io.EOF {
+	} else if !errors.Is(err, io.EOF) {
 		return nil, p.refuse(err)
 	}
 	return value, nil

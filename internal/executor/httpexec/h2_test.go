@@ -1,9 +1,11 @@
 package httpexec
 
 import (
+	"bytes"
 	"testing"
 
 	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
 
 	"deed.dev/deed/internal/action"
 )
@@ -95,5 +97,27 @@ func TestHTTP2ConnectionThatGoesAwayWhileIdleIsLeft(t *testing.T) {
 	}
 	if s.seen() != 3 || s.connections() != 3 {
 		t.Errorf("the server saw %d requests on %d connections, want 3 on 3", s.seen(), s.connections())
+	}
+}
+
+// A status of sixteen digits came through HTTP/2, and no record can hold it: the outcome of the attempt was lost. Only three
+// digits are a status; anything else proves nothing.
+func TestHTTP2StatusThatIsNoneProvesNothing(t *testing.T) {
+	for _, status := range []string{"9007199254740993", "1000", "099", "0", "-200"} {
+		t.Run(status, func(t *testing.T) {
+			s := newRawH2(t, func(c *h2Conn, stream uint32) {
+				var block bytes.Buffer
+				_ = hpack.NewEncoder(&block).WriteField(hpack.HeaderField{Name: ":status", Value: status})
+				_ = c.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: block.Bytes(), EndHeaders: true})
+				_ = c.WriteData(stream, true, []byte("ok"))
+			})
+			out := newExecutor(t, Options{}).Perform(t.Context(), resendDispatch(t, s.base, "POST", "Idempotency-Key", []byte("x")))
+			if out.Certainty != action.Indeterminate || out.Status != 0 || len(out.Result.Body) != 0 || out.Retry {
+				t.Errorf("got %s, %s, status %d, body %q, retry %t; want an open end", out.State, out.Certainty, out.Status, out.Result.Body, out.Retry)
+			}
+			if s.seen() != 1 {
+				t.Errorf("the server saw %d requests, want 1", s.seen())
+			}
+		})
 	}
 }

@@ -39,6 +39,7 @@ type Options struct {
 	SecretAs  string // how it is sent, as the credentials file says it; "kind: bearer"
 	Timeout   string // of the usual contracts; "5s"
 	Log       slog.Handler
+	Queue     int // how many changes may wait to be committed; the store's own limit
 }
 
 // Rig is one stage. Everything on it ends with the test.
@@ -132,7 +133,7 @@ func (r *Rig) Start() {
 		handler = slog.DiscardHandler
 	}
 	log := slog.New(handler)
-	r.Store, err = sqlite.Open(context.Background(), r.Dir, sqlite.Options{Origin: "test/rig", Now: r.o.Now, Logger: log})
+	r.Store, err = sqlite.Open(context.Background(), r.Dir, sqlite.Options{Origin: "test/rig", Now: r.o.Now, QueueLimit: r.o.Queue, Logger: log})
 	r.must(err)
 	r.Keys, err = digest.OpenKeys(filepath.Join(r.Dir, "fingerprint.keys"))
 	r.must(err)

@@ -76,7 +76,7 @@ func writeMoves(ctx context.Context, conn *sql.Conn, moves []action.Move) error 
 	if err != nil {
 		return err
 	}
-	defer tx.Rollback()
+	defer func() { _ = tx.Rollback() }()
 	for _, m := range moves {
 		if _, err := tx.ExecContext(ctx, `insert into legal_moves (name, from_state, to_state) values (?, ?, ?)`,
 			string(m.Name), string(m.From), string(m.To)); err != nil {
