@@ -58,10 +58,8 @@ func (a *app) call(ctx context.Context, tool string, f callFlags) error {
 	if err != nil {
 		return err
 	}
-	if conn, err := dialSocket(cfg.Socket); err == nil {
-		return a.callOver(ctx, conn, tool, f)
-	}
-	return a.inProcess(ctx, cfg, func(ctx context.Context, l *line, peer *identity.Peer) error {
+	running := func(ctx context.Context, conn *net.UnixConn) error { return a.callOver(ctx, conn, tool, f) }
+	return a.withGateway(ctx, cfg, running, func(ctx context.Context, l *line, peer *identity.Peer) error {
 		ours, theirs := net.Pipe()
 		served := make(chan struct{})
 		go func() {

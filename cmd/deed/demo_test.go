@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -35,5 +36,31 @@ func TestDemo(t *testing.T) {
 	story, err := exec.CommandContext(t.Context(), built.deed, "demo").Output()
 	if err != nil || !strings.Contains(string(story), "81 charges without deed, 1 with it.") || strings.Contains(string(story), "\x1b[") {
 		t.Errorf("the story: %v\n%s", err, story)
+	}
+}
+
+// The gateway of the demo inherited the user's settings: with a tool named charge among the user's own contracts, the demo
+// charged a real card.
+func TestDemoLeavesTheUsersSettingsAlone(t *testing.T) {
+	t.Parallel()
+	theirs := newDaemon(t, demoContract)
+	untouched := filepath.Join(t.TempDir(), "data")
+	cmd := exec.CommandContext(t.Context(), built.deed, "demo", "--json")
+	cmd.Env = append(os.Environ(), "DEED_CONTRACTS="+filepath.Join(theirs.dir, "config", "contracts"),
+		"DEED_CREDENTIALS="+filepath.Join(theirs.dir, "config", "credentials.yaml"), "DEED_CONFIG_DIR="+filepath.Join(theirs.dir, "config"),
+		"DEED_DATA_DIR="+untouched, "DEED_DEMO_SECRET=canary-users-secret", "DEED_WAIT=1ms")
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	var got demoResult
+	if err := json.Unmarshal(out, &got); err != nil || got.Calls != 81 || got.Effects != 1 || got.Chain != "valid" {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	if n := len(theirs.provider.Requests()); n != 0 {
+		t.Errorf("the user's own provider saw %d requests", n)
+	}
+	if _, err := os.Stat(untouched); err == nil {
+		t.Error("the user's data directory was made")
 	}
 }

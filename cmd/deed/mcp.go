@@ -7,11 +7,13 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"deed.dev/deed/internal/config"
 	"deed.dev/deed/internal/identity"
+	"deed.dev/deed/internal/store"
 )
 
 func (a *app) mcpCommand() *cobra.Command {
@@ -33,12 +35,34 @@ func (a *app) mcp(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if conn, err := dialSocket(cfg.Socket); err == nil {
-		return a.bridge(ctx, conn)
-	}
-	return a.inProcess(ctx, cfg, func(ctx context.Context, l *line, peer *identity.Peer) error {
+	return a.withGateway(ctx, cfg, a.bridge, func(ctx context.Context, l *line, peer *identity.Peer) error {
 		return l.mcp.ServeStream(ctx, io.NopCloser(a.in), keepOpen{a.out}, peer.Actor(), "mcp-stdio")
 	})
+}
+
+// withGateway uses the gateway that runs, or else one inside this process.
+func (a *app) withGateway(ctx context.Context, cfg config.Config, running func(context.Context, *net.UnixConn) error,
+	inside func(context.Context, *line, *identity.Peer) error,
+) error {
+	if conn, err := dialSocket(cfg.Socket); err == nil {
+		return running(ctx, conn)
+	}
+	err := a.inProcess(ctx, cfg, inside)
+	if !errors.Is(err, store.ErrLocked) {
+		return err
+	}
+	// Somebody was faster. A gateway that is starting opens its socket in a moment.
+	for range 50 {
+		if conn, dialled := dialSocket(cfg.Socket); dialled == nil {
+			return running(ctx, conn)
+		}
+		select {
+		case <-time.After(100 * time.Millisecond):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return err
 }
 
 // bridge passes bytes between an agent and the running gateway. It understands none of them.

@@ -167,7 +167,7 @@ func (a *app) logger(level slog.Level) *slog.Logger {
 func explain(err error) error {
 	switch {
 	case errors.Is(err, store.ErrLocked):
-		return &exitError{exitFailed, fmt.Errorf("%w\nStop it first, or choose another directory with --data", err)}
+		return &exitError{exitFailed, fmt.Errorf("%w\nStop it first, or choose another directory with --data. Several agents share one gateway when `deed serve` runs", err)}
 	case errors.Is(err, os.ErrPermission):
 		return &exitError{exitFailed, fmt.Errorf("%w\nNothing was done. Give this user the right, or choose another directory with --data", err)}
 	default:

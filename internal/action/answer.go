@@ -73,7 +73,7 @@ func (a Answer) Next() []string {
 		return []string{NextRetry}
 	case s == Failed && a.Action.FailureClass == NotSent && a.Code != CodeAttemptsExhausted:
 		return []string{NextRetry, NextChange}
-	case s == Rejected && a.Action.RejectReason == VaultLocked:
+	case s == Rejected && (a.Action.RejectReason == VaultLocked || a.Action.RejectReason == Expired):
 		return []string{NextRetry}
 	default:
 		return []string{NextChange}
@@ -97,8 +97,11 @@ func CodeFor(a Action, attached bool) Code {
 			return CodeTargetRefused
 		}
 	case Rejected:
-		if a.RejectReason == VaultLocked {
+		switch a.RejectReason {
+		case VaultLocked:
 			return CodeVaultLocked
+		case Expired: // nobody refused it: an equal call is a new action
+			return CodeTryLater
 		}
 		return CodeRejected
 	case AwaitingApproval:
@@ -160,6 +163,9 @@ func (a Answer) stateSentence() string {
 	case Failed:
 		return a.failedSentence()
 	case Rejected:
+		if act.RejectReason == Expired || act.RejectReason == Cancelled {
+			return fmt.Sprintf("It ended before anything took effect (%s). An equal call is a new action.", act.RejectReason)
+		}
 		return fmt.Sprintf("Refused (%s), decision %s: nothing was sent.", act.RejectReason, orNone(string(act.Binding.Decision)))
 	case AwaitingApproval:
 		return "Waiting for a person to approve it; nothing was sent yet."

@@ -119,11 +119,15 @@ func standsInTheWay(priors Priors) *Action {
 	return firstHeld(priors)
 }
 
-// matchKey settles a call whose key is known: exact identity, in every state.
+// matchKey settles a call whose key is known: exact identity, in every state but one. An action that expired or was cancelled
+// was decided by nobody and had no effect: its intent gets another one.
 func matchKey(asked Asked, prior Action) Claim {
 	if prior.Tool != asked.Tool || !asked.sameArguments(prior) {
 		return Claim{Prior: &prior, Refusal: Errorf(CodeKeyReused,
 			"this key belongs to %s, which has other arguments", prior.ID).About(prior.ID)}
+	}
+	if prior.State == Rejected && (prior.RejectReason == Expired || prior.RejectReason == Cancelled) {
+		return Claim{Kind: Open, Match: MatchKey, Prior: &prior, Why: "ended_undecided"}
 	}
 	return Claim{Kind: Attach, Match: MatchKey, Prior: &prior, Why: "same_key"}
 }

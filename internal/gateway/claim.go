@@ -213,8 +213,12 @@ func (g *Gateway) open(tx store.Tx, call action.Call, a asked, id action.ID, cla
 		ID: action.IntentID(newID(action.IntentPrefix)), Run: a.run.ID, Tool: a.Tool, Contract: a.contract.Digest,
 		IdemKey: a.idemKey, Step: a.step, ToolCallID: a.toolCallID, KeySource: a.keySource, At: tx.Now(),
 	}
+	again := claim.Match == action.MatchKey // the intent is on record, and its earlier action ended undecided
+	if again {
+		intent.ID = claim.Prior.Intent
+	}
 	act := g.newAction(tx, a, intent, op, id, claim)
-	if err := g.keepPlan(tx, a, &intent, &act, op); err != nil {
+	if err := g.keepPlan(tx, a, &intent, &act, op, again); err != nil {
 		return act, nil, err
 	}
 	header := action.Event{Time: tx.Now(), Run: a.run.ID, Intent: intent.ID, Trace: act.Trace}
@@ -223,8 +227,11 @@ func (g *Gateway) open(tx store.Tx, call action.Call, a asked, id action.ID, cla
 	accepted.ID, accepted.Kind, accepted.AcceptedBody = action.EventID(newID(action.EventPrefix)), action.ActionAccepted, &act
 	accepted.Action, accepted.Request = act.ID, g.described(a, op)
 	seen := action.CallSeen{Verdict: action.Open, Match: claim.Match}
-	err = tx.Append(callEvent(tx.Now(), call, a.run, act.ID, action.CallAccepted, seen), logged, accepted)
-	if err != nil {
+	events := []action.Event{callEvent(tx.Now(), call, a.run, act.ID, action.CallAccepted, seen), logged, accepted}
+	if again {
+		events = slices.Delete(events, 1, 2)
+	}
+	if err = tx.Append(events...); err != nil {
 		return act, nil, err
 	}
 	if act, err = g.authorize(tx, act, op); err != nil {
@@ -253,14 +260,16 @@ func (g *Gateway) described(a asked, op action.Operation) *action.RequestSeen {
 }
 
 // keepPlan stores the arguments and the exact bytes of the operation apart from the journal.
-func (g *Gateway) keepPlan(tx store.Tx, a asked, intent *action.Intent, act *action.Action, op action.Operation) (err error) {
+func (g *Gateway) keepPlan(tx store.Tx, a asked, intent *action.Intent, act *action.Action, op action.Operation, again bool) (err error) {
 	if _, kept := g.kept.Load(a.contract.Digest); !kept {
 		if err = tx.PutContract(a.contract.Digest, a.Tool, a.contract.Source); err != nil {
 			return err
 		}
 	}
-	if intent.Arguments, err = tx.PutPayload(store.Arguments, string(intent.ID), a.resolved.Requested); err != nil {
-		return err
+	if !again {
+		if intent.Arguments, err = tx.PutPayload(store.Arguments, string(intent.ID), a.resolved.Requested); err != nil {
+			return err
+		}
 	}
 	data, err := json.Marshal(op)
 	if err != nil {

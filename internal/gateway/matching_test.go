@@ -140,8 +140,8 @@ func TestAttachActsByTheStateThatItFinds(t *testing.T) {
 		"rejected, denied":            {"charge", action.Denied, move(action.T4, action.T7), action.Rejected, refused, refused},
 		"rejected, policy":            {"charge", action.Policy, move(action.T5), action.Rejected, refused, refused},
 		"rejected, revoked":           {"charge", action.Revoked, move(action.T3, action.T10), action.Rejected, refused, refused},
-		"rejected, expired":           {"charge", action.Expired, move(action.T4, action.T7), action.Rejected, refused, fresh},
-		"rejected, cancelled":         {"charge", action.Cancelled, move(action.T3, action.T10), action.Rejected, refused, fresh},
+		"rejected, expired":           {"charge", action.Expired, move(action.T4, action.T7), action.Rejected, fresh, fresh},
+		"rejected, cancelled":         {"charge", action.Cancelled, move(action.T3, action.T10), action.Rejected, fresh, fresh},
 	} {
 		for how, w := range map[string]want{"by key": c.key, "by fingerprint": c.equal} {
 			t.Run(name+"/"+how, func(t *testing.T) {

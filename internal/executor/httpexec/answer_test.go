@@ -164,3 +164,21 @@ func TestRetryAfter(t *testing.T) {
 		}
 	}
 }
+
+// A target claimed a body of more bytes than a record holds as an exact integer, and broke off: the outcome could not be
+// recorded. What is only claimed is cut to what can be.
+func TestALengthThatIsOnlyClaimedCanBeRecorded(t *testing.T) {
+	for _, length := range []string{"9007199254740993", "9223372036854775807"} {
+		s := newRawServer(t, false, func(c *rawConn) {
+			if c.request() != nil {
+				c.say("HTTP/1.1 200 OK\r\nContent-Length: " + length + "\r\n\r\nok")
+			}
+		})
+		out := newExecutor(t, Options{}).Perform(t.Context(), resendDispatch(t, s.base, "POST", "Idempotency-Key", []byte("x")))
+		want(t, out, action.AttemptCompleted, action.EffectProven, "")
+		if out.Result.Size != 1<<53-1 || out.Result.Complete || string(out.Result.Body) != "ok" {
+			t.Errorf("length %s: got size %d, complete %t, body %q; want the largest exact integer, incomplete, \"ok\"",
+				length, out.Result.Size, out.Result.Complete, out.Result.Body)
+		}
+	}
+}

@@ -28,7 +28,7 @@ const (
 
 	runByKey = `select id, key, kind, identity, strength, shared, pid, start_ticks, boot_id, executable, digest, via, started_at
 		from runs where key = ?`
-	byIdemKey     = `where intent = (select id from intents where idem_key = ?) order by seq limit 1`
+	byIdemKey     = `where intent = (select id from intents where idem_key = ?) order by seq desc limit 1`
 	byAttachedKey = `where id = (select action from calls where idem_key = ? and idem_key <> ''
 		and event = 'call.attached' order by seq limit 1)`
 	byToken   = `where repeat_token = ? and repeat_token <> ''`
