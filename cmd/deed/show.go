@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -126,26 +125,14 @@ func gather(ctx context.Context, r store.Reader, id action.ID, protected bool) (
 			stamp(t.Started), stamp(t.Ended),
 		})
 	}
-	if s.Events, err = eventsOf(ctx, r, act); err != nil || !protected {
+	events, err := r.EventsOf(ctx, id)
+	for _, body := range events {
+		s.Events = append(s.Events, body)
+	}
+	if err != nil || !protected {
 		return s, err
 	}
 	return s, s.unseal(ctx, r, act)
-}
-
-// eventsOf reads the journal's entries about an action and its intent, in order.
-func eventsOf(ctx context.Context, r store.Reader, act action.Action) ([]json.RawMessage, error) {
-	var events []json.RawMessage
-	names := []string{`"action_id":"` + string(act.ID) + `"`, `"intent_id":"` + string(act.Intent) + `"`}
-	err := r.Records(ctx, 0, func(_ int64, _ [32]byte, body []byte) error {
-		for _, name := range names {
-			if strings.Contains(string(body), name) {
-				events = append(events, append(json.RawMessage(nil), body...))
-				break
-			}
-		}
-		return nil
-	})
-	return events, err
 }
 
 // unseal adds the protected detail.

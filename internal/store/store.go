@@ -63,6 +63,8 @@ type Reader interface {
 	OpenKeys(ctx context.Context) ([]string, error)
 	// Head is the newest journal record: its sequence number and hash, -1 when there is none.
 	Head(ctx context.Context) (seq int64, hash string, err error)
+	// EventsOf gives the journal bodies about an action and its intent, in order.
+	EventsOf(ctx context.Context, id action.ID) ([][]byte, error)
 	// Records calls each with the records from seq on, in order, until it returns an error.
 	Records(ctx context.Context, seq int64, each func(seq int64, hash [32]byte, body []byte) error) error
 }
