@@ -72,7 +72,7 @@ func TestAWaitingClientDoesNotHoldUpTheStop(t *testing.T) {
 		t.Fatalf("the stream was refused: %s", hanging.Status)
 	}
 	d.must(d.cmd.Process.Signal(syscall.SIGTERM))
-	endsWithin(t, d.cmd, 4*time.Second)
+	endsWithin(t, d.cmd, 10*time.Second)
 	d.cmd = nil
 	if said := d.stderr.String(); strings.Contains(said, "deadline") || strings.Contains(said, "rror:") {
 		t.Errorf("it says:\n%s", said)
@@ -101,7 +101,7 @@ func TestADuplicateIDDoesNotKeepTheProcessAlive(t *testing.T) {
 	say(mail("b"))
 	d.must(in.Close())
 	d.must(d.provider.Set(provider.Switches{}))
-	endsWithin(t, cmd, 4*time.Second)
+	endsWithin(t, cmd, 10*time.Second)
 	answered := 0
 	for line := range strings.Lines(out.String()) {
 		var m struct {

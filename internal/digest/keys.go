@@ -9,8 +9,9 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
+
+	"deed.dev/deed/internal/atomicfile"
 )
 
 // Key is one HMAC key. It prints as its identifier, with every verb and inside everything that holds it.
@@ -102,27 +103,13 @@ func newKey() (Key, error) {
 	return Key{ID: "fk_" + hex.EncodeToString(id), secret: func() []byte { return secret }}, nil
 }
 
-// write replaces the file in one step and syncs it and its directory: a key that made a durable fingerprint must not be
-// lost to a power cut.
+// write replaces the file durably: a key that made a durable fingerprint must not be lost to a power cut.
 func (k *Keys) write(all []Key) error {
 	var b strings.Builder
 	for _, key := range all {
 		fmt.Fprintf(&b, "%s %s\n", key.ID, base64.StdEncoding.EncodeToString(key.secret()))
 	}
-	tmp, err := os.CreateTemp(filepath.Dir(k.path), ".fingerprint-*")
-	if err != nil {
-		return fmt.Errorf("write the fingerprint keys: %w", err)
-	}
-	defer os.Remove(tmp.Name()) // gone after the rename
-	_, err = tmp.WriteString(b.String())
-	err = errors.Join(err, tmp.Chmod(0o600), tmp.Sync(), tmp.Close())
-	if err == nil {
-		err = os.Rename(tmp.Name(), k.path)
-	}
-	if err == nil {
-		err = syncDir(filepath.Dir(k.path))
-	}
-	if err != nil {
+	if err := atomicfile.Write(k.path, []byte(b.String())); err != nil {
 		return fmt.Errorf("write the fingerprint keys: %w", err)
 	}
 	k.all = all

@@ -111,7 +111,7 @@ func TestEveryOpenActionIsTakenUpAtTheStart(t *testing.T) {
 	r.Break()
 	r.Start()
 	records, done := r.Reader(), 0
-	for deadline := time.Now().Add(4 * time.Second); done < many && time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(10 * time.Second); done < many && time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		all, err := records.Actions(t.Context(), store.Query{States: []action.State{action.Completed}})
 		if err != nil {
 			t.Fatal(err)
@@ -134,7 +134,7 @@ func TestACancelDoesNotReachALaterCaller(t *testing.T) {
 	cancel(gateway.ErrCancelled)
 	a := first.Answer()
 	second := r.Call("charge", doubtCharge).Run("one").Go()
-	for deadline := time.Now().Add(4 * time.Second); !strings.Contains(r.Export(), `"call.attached"`); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(10 * time.Second); !strings.Contains(r.Export(), `"call.attached"`); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("the second call did not attach")
 		}

@@ -18,6 +18,3 @@ func lockFile(path string) (unlock func(), err error) {
 	}
 	return func() { f.Close() }, nil
 }
-
-// syncDir does nothing: this system has no way to sync a directory.
-func syncDir(string) error { return nil }

@@ -11,6 +11,8 @@ import (
 	"runtime"
 	"slices"
 	"time"
+
+	"deed.dev/deed/internal/atomicfile"
 )
 
 const (
@@ -113,33 +115,8 @@ func (t *Tokens) change(edit func([]TokenInfo) ([]TokenInfo, error)) error {
 	if err != nil {
 		return fmt.Errorf("write tokens: %w", err)
 	}
-	if err := replaceFile(t.path, append(text, '\n')); err != nil {
+	if err := atomicfile.Write(t.path, append(text, '\n')); err != nil {
 		return fmt.Errorf("write tokens: %w", err)
 	}
 	return nil
-}
-
-// replaceFile puts new content in the place of old, so that a crash leaves one of them and never a part: the content is
-// on disk before the name points to it, and the name is on disk before anybody is told.
-func replaceFile(path string, content []byte) error {
-	dir := filepath.Dir(path)
-	f, err := os.CreateTemp(dir, filepath.Base(path)+".new-*") // with mode 0600
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(content)
-	if err == nil {
-		err = f.Sync()
-	}
-	if closeErr := f.Close(); err == nil {
-		err = closeErr
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return err
-	}
-	return syncDir(dir)
 }

@@ -1,22 +1,27 @@
 package mcpserver_test
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"deed.dev/deed/internal/action"
 	"deed.dev/deed/internal/gateway/rig"
 	"deed.dev/deed/lab/provider"
 )
 
-// request makes one request by hand: of the older era, unless its header says otherwise.
+// request makes one request by hand: of the older era, unless its header says otherwise. It may run beside the test.
 func request(t *testing.T, method, url, token, body string, header map[string]string) (*http.Response, string) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
 	if err != nil {
-		t.Fatal(err)
+		t.Error(err)
+		return &http.Response{}, ""
 	}
 	for k, v := range map[string]string{
 		"Authorization": "Bearer " + token, "Content-Type": "application/json", "Accept": "application/json, text/event-stream",
@@ -29,12 +34,13 @@ func request(t *testing.T, method, url, token, body string, header map[string]st
 	}
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
-		t.Fatal(err)
+		t.Errorf("%s: %v", method, err)
+		return &http.Response{}, ""
 	}
 	defer res.Body.Close()
 	answer, err := io.ReadAll(res.Body)
 	if err != nil {
-		t.Fatal(err)
+		t.Errorf("%s is answered %s, and the answer does not end: %v", method, res.Status, err)
 	}
 	return res, string(answer)
 }

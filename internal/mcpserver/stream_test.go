@@ -73,7 +73,7 @@ func (p *peer) ended() {
 		if err != nil {
 			p.t.Errorf("the stream ended with %v", err)
 		}
-	case <-time.After(4 * time.Second):
+	case <-time.After(10 * time.Second):
 		p.t.Error("the stream did not end")
 	}
 }

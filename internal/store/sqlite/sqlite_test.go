@@ -10,10 +10,7 @@ import (
 	"deed.dev/deed/internal/store"
 	"deed.dev/deed/internal/store/sqlite"
 	"deed.dev/deed/internal/store/storetest"
-	"pgregory.net/rapid"
 )
-
-var _ = rapid.Check
 
 func TestStore(t *testing.T) {
 	storetest.Run(t, func(t testing.TB, o storetest.Options) store.Store { return openIn(t, t.TempDir(), o) })

@@ -1,10 +1,10 @@
-//go:build !windows
+//go:build unix
 
-package digest
+package atomicfile
 
 import "os"
 
-// syncDir makes a rename in the directory durable.
+// syncDir makes a rename in dir durable.
 func syncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
