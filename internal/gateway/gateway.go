@@ -45,6 +45,7 @@ type Options struct {
 	Vault     Vault
 	Executors map[string]Executor // by channel
 	Wait      time.Duration       // how long one call waits for an outcome before it answers "in progress"
+	Every     time.Duration       // how often Run looks at what is unknown; 30 s if not said
 	Log       *slog.Logger
 }
 
@@ -56,6 +57,7 @@ type Gateway struct {
 	vault     Vault
 	executors map[string]Executor
 	wait      time.Duration
+	every     time.Duration
 	log       *slog.Logger
 
 	runs    knownRuns
@@ -79,7 +81,10 @@ type Gateway struct {
 func New(o Options) *Gateway {
 	g := &Gateway{
 		store: o.Store, contracts: o.Contracts, keys: o.Keys, vault: o.Vault,
-		executors: o.Executors, wait: o.Wait, log: o.Log,
+		executors: o.Executors, wait: o.Wait, every: o.Every, log: o.Log,
+	}
+	if g.every <= 0 {
+		g.every = 30 * time.Second
 	}
 	g.flights.running = map[action.ID]*flight{}
 	g.older.parsed = map[string]*contract.Contract{}

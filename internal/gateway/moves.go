@@ -106,10 +106,14 @@ func (g *Gateway) withdraw(act action.Action, why action.RejectReason, reason st
 	return next
 }
 
-// until is how long a target asked to be left alone. A clock that was set back must not make it longer than the target said.
+// until is how long a target still wants to be left alone. More than any target is believed means that the clock was set
+// back since.
 func until(act action.Action) time.Duration {
 	const longest = time.Hour // what an executor reads out of Retry-After at the most
-	return min(time.Until(act.NotBefore), longest)
+	if wait := time.Until(act.NotBefore); wait <= longest {
+		return wait
+	}
+	return 0
 }
 
 // giveUp hands an unknown action to a person when nothing that deed may do by itself can settle it any more.
@@ -149,7 +153,11 @@ func outcomeIn(tx store.Tx, act action.Action, planned action.Attempt, o action.
 	}
 	w.attempt = *moved.Ended
 	if o.Retry && o.RetryAfter > 0 {
-		moved.NotBefore = tx.Now().Add(o.RetryAfter)
+		from := tx.Now()
+		if tx.ClockBack() { // what the target asks for passes by the clock on the wall
+			from = time.Now()
+		}
+		moved.NotBefore = from.Add(o.RetryAfter)
 	}
 	if o.Status == 0 {
 		return moved, nil

@@ -58,12 +58,11 @@ func (g *Gateway) orphans(ctx context.Context, ids []action.ID) error {
 
 // Run takes up, from time to time, what is still unknown and can be found out, until ctx ends. Nobody has to call for it.
 func (g *Gateway) Run(ctx context.Context) {
-	const every = 30 * time.Second
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(every):
+		case <-time.After(g.every):
 		}
 		open, err := g.openIn(ctx, action.Unknown)
 		if err != nil {

@@ -74,7 +74,7 @@ func (p *peer) ended() {
 			p.t.Errorf("the stream ended with %v", err)
 		}
 	case <-time.After(10 * time.Second):
-		p.t.Error("the stream did not end")
+		p.t.Fatal("the stream did not end")
 	}
 }
 
@@ -93,10 +93,10 @@ func TestADuplicateIDDoesNotKeepTheStreamOpen(t *testing.T) {
 	if st := statusOf(t, p.hear()); st.State != action.Completed {
 		t.Errorf("the first call is %s, want completed", st.State)
 	}
+	p.ended()
 	if rest, err := io.ReadAll(p.out); err != nil || len(rest) != 0 {
 		t.Errorf("after the answer came %q (%v)", rest, err)
 	}
-	p.ended()
 	if r.Effects() != 1 || len(r.Actions()) != 1 {
 		t.Errorf("%d effects of %d actions, want 1 of 1", r.Effects(), len(r.Actions()))
 	}

@@ -140,7 +140,7 @@ func (r *Rig) Start() {
 	r.executor = httpexec.New(httpexec.Options{Vault: r.Vault})
 	r.Gateway = gateway.New(gateway.Options{
 		Store: r.Store, Contracts: r.Contracts, Keys: r.Keys, Vault: r.Vault,
-		Executors: map[string]gateway.Executor{"http": r.executor}, Wait: r.o.Wait, Log: log,
+		Executors: map[string]gateway.Executor{"http": r.executor}, Wait: r.o.Wait, Every: 50 * time.Millisecond, Log: log,
 	})
 	_, err = r.Gateway.Recover(context.Background())
 	r.must(err)
