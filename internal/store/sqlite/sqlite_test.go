@@ -12,6 +12,7 @@ import (
 	"deed.dev/deed/internal/store/storetest"
 )
 
+// The suite that every store passes: AU-23, EX-15, HT-03, RM-19, ST-09, ST-10, ST-16, ST-17, ST-24, ST-26, ST-27, ST-30.
 func TestStore(t *testing.T) {
 	storetest.Run(t, func(t testing.TB, o storetest.Options) store.Store { return openIn(t, t.TempDir(), o) })
 }
