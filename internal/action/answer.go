@@ -73,7 +73,7 @@ func (a Answer) Next() []string {
 		return []string{NextRetry}
 	case s == Failed && a.Action.FailureClass == NotSent && a.Code != CodeAttemptsExhausted:
 		return []string{NextRetry, NextChange}
-	case s == Rejected && (a.Action.RejectReason == VaultLocked || a.Action.RejectReason == Expired):
+	case s == Rejected && !a.Action.RejectReason.Decision():
 		return []string{NextRetry}
 	default:
 		return []string{NextChange}
@@ -100,7 +100,7 @@ func CodeFor(a Action, attached bool) Code {
 		switch a.RejectReason {
 		case VaultLocked:
 			return CodeVaultLocked
-		case Expired: // nobody refused it: an equal call is a new action
+		case Expired, Cancelled: // nobody refused it: an equal call is a new action
 			return CodeTryLater
 		}
 		return CodeRejected
