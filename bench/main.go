@@ -1,8 +1,9 @@
 // Command bench measures deed beside raw limits in the same run and prints ratios, which survive a change of machine
 // better than times do.
 //
-// Each row is the median of several runs, and rows that are compared run in turn. The target is a process of its own that
-// answers at once and keeps no ledger, so that the figures are deed's and not the target's.
+// Each row is the median of several runs, and rows that are compared run in turn. There are two targets, each a process of
+// its own: one that answers at once and keeps no ledger, so that the figures are deed's and not the target's, and the
+// provider of the demo, which syncs its ledger before each answer.
 package main
 
 import (
@@ -10,6 +11,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
 	"text/tabwriter"
 	"time"
 )
@@ -23,12 +25,17 @@ type settings struct {
 
 func main() {
 	serve := flag.Bool("target", false, "be the target (used by the bench itself)")
+	ledger := flag.String("ledger", "", "be the provider with this ledger (used by the bench itself)")
 	var s settings
 	flag.IntVar(&s.runs, "runs", 5, "runs per row; the median is printed")
 	flag.DurationVar(&s.duration, "duration", time.Second, "length of one run")
 	flag.IntVar(&s.stored, "stored", 100_000, "actions on record for the attach row")
 	flag.Parse()
-	if *serve {
+	switch {
+	case *ledger != "":
+		serveProvider(*ledger)
+		return
+	case *serve:
 		serveTarget()
 		return
 	}
@@ -39,11 +46,21 @@ func main() {
 }
 
 func bench(ctx context.Context, s settings) error {
-	t, err := startTarget(ctx)
+	t, err := startTarget(ctx, "-target")
 	if err != nil {
 		return err
 	}
 	defer t.stop()
+	dir, err := os.MkdirTemp("", "deed-bench-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	p, err := startTarget(ctx, "-ledger", filepath.Join(dir, "ledger"))
+	if err != nil {
+		return err
+	}
+	defer p.stop()
 	w := tabwriter.NewWriter(os.Stdout, 0, 4, 2, ' ', 0)
 	defer w.Flush()
 	fmt.Fprintf(w, "WHAT\tAGENTS\tRATE/S\tP50\tP99\tCPU/CALL\n")
@@ -58,11 +75,11 @@ func bench(ctx context.Context, s settings) error {
 	}
 	print("raw append and fsync", 1, sync)
 	for _, agents := range []int{1, 8, 64} {
-		found, err := compare(ctx, s, t, agents)
+		found, err := compare(ctx, s, t, p, agents)
 		if err != nil {
 			return err
 		}
-		for _, name := range []string{"direct", "deed", "deed, no sync", "deed, no group"} {
+		for _, name := range []string{"direct", "deed", "deed, no sync", "deed, no group", "provider, direct", "provider, through deed"} {
 			print(name, agents, found[name])
 		}
 	}
@@ -94,7 +111,10 @@ func verdicts(w *tabwriter.Writer, rows map[string]measured, s settings) {
 	row("latency added for one agent ÷ (2 raw syncs + 0.5 ms)", ratio(float64(added), float64(allowed)), "≤ 1")
 	row("64 agents ÷ the same without sync", ratio(rows["deed 64"].rate, rows["deed, no sync 64"].rate), "≥ 0.70")
 	row("64 agents ÷ the same without group commit", ratio(rows["deed 64"].rate, rows["deed, no group 64"].rate), "≥ 4")
-	row("64 agents ÷ direct requests", ratio(rows["deed 64"].rate, rows["direct 64"].rate), "–")
+	for _, agents := range []int{1, 8, 64} {
+		row(fmt.Sprintf("provider through deed ÷ provider direct, %d agents", agents),
+			ratio(rows[fmt.Sprint("provider, through deed ", agents)].rate, rows[fmt.Sprint("provider, direct ", agents)].rate), "–")
+	}
 	for _, agents := range []int{1, 8} {
 		more := rows[fmt.Sprint("deed over MCP ", agents)].cpu - rows[fmt.Sprint("bare SDK echo over MCP ", agents)].cpu
 		row(fmt.Sprintf("CPU per call beyond the bare SDK, %d agents", agents), more.Round(time.Microsecond).String(), "≤ 0.5 ms")

@@ -134,14 +134,23 @@ func (s *subject) call(ctx context.Context, agent int, customer string) error {
 }
 
 // compare runs the target alone and deed in three forms, in turn.
-func compare(ctx context.Context, s settings, t *target, agents int) (map[string]measured, error) {
+func compare(ctx context.Context, s settings, t, provider *target, agents int) (map[string]measured, error) {
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: agents}}
 	defer client.CloseIdleConnections()
-	contenders := map[string]func() (measured, error){"direct": func() (measured, error) {
-		return load(ctx, agents, s.duration, func(ctx context.Context, _, _ int) error { return post(ctx, client, t.url+"/v1/charges") })
-	}}
-	for name, form := range map[string][2]bool{"deed": {false, false}, "deed, no sync": {true, false}, "deed, no group": {false, true}} {
-		sub, err := newSubject(t, form[0], form[1])
+	direct := func(t *target) func() (measured, error) {
+		return func() (measured, error) {
+			return load(ctx, agents, s.duration, func(ctx context.Context, _, _ int) error { return post(ctx, client, t.url+"/v1/charges") })
+		}
+	}
+	contenders := map[string]func() (measured, error){"direct": direct(t), "provider, direct": direct(provider)}
+	for name, form := range map[string]struct {
+		target          *target
+		noSync, noGroup bool
+	}{
+		"deed": {t, false, false}, "deed, no sync": {t, true, false}, "deed, no group": {t, false, true},
+		"provider, through deed": {provider, false, false},
+	} {
+		sub, err := newSubject(form.target, form.noSync, form.noGroup)
 		if err != nil {
 			return nil, err
 		}

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +12,8 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+
+	"deed.dev/deed/lab/provider"
 )
 
 // target is a process that answers every request at once.
@@ -20,12 +23,12 @@ type target struct {
 	url string
 }
 
-func startTarget(ctx context.Context) (*target, error) {
+func startTarget(ctx context.Context, args ...string) (*target, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	t := &target{cmd: exec.CommandContext(ctx, self, "-target")}
+	t := &target{cmd: exec.CommandContext(ctx, self, args...)}
 	t.cmd.Stderr = os.Stderr
 	if t.in, err = t.cmd.StdinPipe(); err != nil {
 		return nil, err
@@ -42,12 +45,22 @@ func startTarget(ctx context.Context) (*target, error) {
 		return nil, errors.Join(err, t.cmd.Wait())
 	}
 	t.url = strings.TrimSpace(line)
+	var ready provider.Ready
+	if json.Unmarshal([]byte(line), &ready) == nil {
+		t.url = ready.URL
+	}
 	return t, nil
 }
 
 func (t *target) stop() {
 	_ = t.in.Close() // the target ends with its input
 	_ = t.cmd.Wait()
+}
+
+// serveProvider is the provider of the demo. It ends with its input, like the other target.
+func serveProvider(ledger string) {
+	go func() { _, _ = io.Copy(io.Discard, os.Stdin); os.Exit(0) }()
+	os.Exit(provider.Main([]string{"--ledger", ledger}, os.Stdout, os.Stderr))
 }
 
 // serveTarget runs until its input closes, so that it never outlives the bench.
