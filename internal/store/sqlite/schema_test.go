@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"deed.dev/deed/internal/action"
+	"deed.dev/deed/internal/store"
 	"deed.dev/deed/internal/store/storetest"
 )
 
@@ -180,7 +181,7 @@ func TestCoarseStatesFollow(t *testing.T) {
 	}
 }
 
-// TestToolOperationsView has the columns that readers of that table know. (DB-13)
+// TestToolOperationsView has the columns that readers of that table know. (DB-13, IK-20)
 func TestToolOperationsView(t *testing.T) {
 	s := openIn(t, t.TempDir(), storetest.Options{})
 	a := new(storetest.Kit).Make(t, s, nil, action.T3, action.T11, action.T12)
@@ -205,5 +206,46 @@ func TestToolOperationsView(t *testing.T) {
 	updated := a.UpdatedAt.Format("2006-01-02T15:04:05.000000Z")
 	if got, want := fmt.Sprint(v[1:]), fmt.Sprint([]string{string(a.Run), a.Tool, a.Digests.Args, "COMMITTED", string(a.Result), updated}); got != want {
 		t.Errorf("row %s, want %s", got, want)
+	}
+}
+
+// TestOneRowForAKey: the base table takes a key once, and the view shows one row for it, also when a second action
+// stands for the intent of one that was cancelled. (IK-20)
+func TestOneRowForAKey(t *testing.T) {
+	s := openIn(t, t.TempDir(), storetest.Options{})
+	k := new(storetest.Kit)
+	run := k.Run()
+	first := k.Claim(run)
+	second := k.Claim(run)
+	second.Intent, second.Action.Intent = first.Intent, first.Intent.ID
+	err := s.Commit(t.Context(), func(tx store.Tx) error {
+		if err := tx.Append(k.Started(run)); err != nil {
+			return err
+		}
+		if err := tx.Append(k.Accepted(first)...); err != nil {
+			return err
+		}
+		if err := k.Bring(tx, first.Action.ID, action.T5); err != nil {
+			return err
+		}
+		again := slices.DeleteFunc(k.Accepted(second), func(ev action.Event) bool { return ev.Kind == action.IntentLogged })
+		return tx.Append(again...)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	db := byHand(t, s.dir)
+	var rows int
+	var state string
+	if err := db.QueryRow(`select count(*), max(state) from tool_operations where idem_key = ?`, first.Intent.IdemKey).Scan(&rows, &state); err != nil {
+		t.Fatal(err)
+	}
+	if rows != 1 || state != action.Accepted.Coarse() {
+		t.Errorf("%d rows for one key, state %s; want the newer action alone, %s", rows, state, action.Accepted.Coarse())
+	}
+	err = undone(t, db, `insert into intents select 'int_other', run, tool, contract, idem_key, step, tool_call_id, key_source, arguments, logged_at
+		from intents where id = ?`, string(first.Intent.ID))
+	if err == nil || !strings.Contains(err.Error(), "idem_key") {
+		t.Errorf("a second intent took the key: %v", err)
 	}
 }

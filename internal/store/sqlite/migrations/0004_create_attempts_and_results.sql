@@ -79,7 +79,8 @@ begin
 end;
 -- +goose StatementEnd
 
--- The five coarse states of a tool operation, for readers who know that table.
+-- The five coarse states of a tool operation, for readers who know that table. It has one row for a key: when an
+-- action ended undecided and another stands for the same intent, the newer one is what the key means now.
 create view tool_operations as
 select i.idem_key,
        a.run as run_id,
@@ -89,4 +90,5 @@ select i.idem_key,
        nullif(a.result, '') as result,
        strftime('%Y-%m-%dT%H:%M:%S', a.updated_at / 1000000, 'unixepoch') || printf('.%06dZ', a.updated_at % 1000000) as updated_at
 from actions a
-join intents i on i.id = a.intent;
+join intents i on i.id = a.intent
+where not exists (select 1 from actions newer where newer.intent = a.intent and newer.seq > a.seq);
