@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
@@ -57,65 +55,11 @@ func reopened(t *testing.T, dir string, want action.Action) {
 	new(storetest.Kit).Make(t, s, nil, action.T3)
 }
 
-// TestRemovedFilesLatch: a commit into a file that no name leads to would be lost with the process.
-func TestRemovedFilesLatch(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("Windows does not let an open file go")
-	}
-	for _, c := range []struct {
-		cause string
-		harm  func(t *testing.T, dir string)
-	}{
-		{"deed.db was removed", func(t *testing.T, dir string) { must(t, os.Remove(filepath.Join(dir, "deed.db"))) }},
-		{"deed.db-wal was removed", func(t *testing.T, dir string) { must(t, os.Remove(filepath.Join(dir, "deed.db-wal"))) }},
-		{"deed.lock was removed", func(t *testing.T, dir string) { must(t, os.Remove(filepath.Join(dir, "deed.lock"))) }},
-		{"was removed", func(t *testing.T, dir string) { must(t, os.Rename(dir, dir+".moved")) }},
-		{"deed.db was replaced", func(t *testing.T, dir string) {
-			path := filepath.Join(dir, "deed.db")
-			must(t, os.Rename(path, path+".old"))
-			must(t, os.WriteFile(path, nil, 0o600))
-		}},
-	} {
-		t.Run(c.cause, func(t *testing.T) {
-			dir := filepath.Join(t.TempDir(), "data")
-			s := openAt(t, dir)
-			new(storetest.Kit).Make(t, s, nil, action.T3)
-			c.harm(t, dir)
-			wantLatched(t, s, c.cause)
-		})
-	}
-}
-
 func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
-}
-
-// TestAReplacedStoreIsLeftAlone: closing the old store must not take the files of the new one with it, though SQLite
-// deletes a WAL by its name.
-func TestAReplacedStoreIsLeftAlone(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("Windows does not let an open file go")
-	}
-	dir := t.TempDir()
-	old := openAt(t, dir)
-	new(storetest.Kit).Make(t, old, nil, action.T3)
-	for _, name := range []string{"deed.db", "deed.db-wal", "deed.db-shm", "deed.lock"} {
-		must(t, os.Remove(filepath.Join(dir, name)))
-	}
-	s := openAt(t, dir)
-	a := new(storetest.Kit).Make(t, s, nil, action.T3)
-	wantLatched(t, old, "was replaced") // and closes it
-	for _, name := range []string{"deed.db", "deed.db-wal", "deed.lock"} {
-		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
-			t.Errorf("after the old store was closed: %v", err)
-		}
-	}
-	new(storetest.Kit).Make(t, s, nil, action.T3)
-	must(t, s.Close())
-	reopened(t, dir, a)
 }
 
 // TestAFullDiskLatches lets SQLite find no more pages, which it reports as it reports a full disk.
@@ -165,33 +109,6 @@ func TestASecondWriterOfTheJournalLatches(t *testing.T) {
 	if s, err := Open(t.Context(), dir, Options{}); err == nil {
 		s.Close()
 		t.Error("a forked journal was opened for writing")
-	}
-}
-
-// TestWhoeverWaitsIsToldOfTheLatch: all changes of the batch and of the queue get the error, none is acknowledged.
-func TestWhoeverWaitsIsToldOfTheLatch(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("Windows does not let an open file go")
-	}
-	dir := t.TempDir()
-	s := openAt(t, dir)
-	k := new(storetest.Kit)
-	const waiters = 600 // more than one batch
-	told := make(chan error, waiters)
-	holding, release := make(chan struct{}), make(chan struct{})
-	go s.Commit(context.Background(), func(store.Tx) error { close(holding); <-release; return nil })
-	<-holding
-	for range waiters {
-		go func() {
-			told <- s.Commit(context.Background(), func(tx store.Tx) error { return tx.Append(k.Started(k.Run())) })
-		}()
-	}
-	must(t, os.Remove(filepath.Join(dir, "deed.db")))
-	close(release)
-	for range waiters {
-		if err := <-told; !errors.Is(err, store.ErrLatched) {
-			t.Fatalf("a waiter was told %v", err)
-		}
 	}
 }
 

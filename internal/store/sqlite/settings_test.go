@@ -3,9 +3,7 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 )
@@ -83,33 +81,4 @@ func pragma(t *testing.T, conn *sql.Conn, name string) (value string) {
 		t.Fatal(err)
 	}
 	return value
-}
-
-// TestFilesAreForTheOwnerAlone looks at the modes while the store is open.
-func TestFilesAreForTheOwnerAlone(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("Windows has no modes: the directory inherits its rights")
-	}
-	dir := filepath.Join(t.TempDir(), "new", "data with ? and % and #")
-	s, err := Open(t.Context(), dir, Options{Origin: "test.example"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
-		t.Errorf("the directory has mode %v (%v)", info.Mode(), err)
-	}
-	entries, err := os.ReadDir(dir)
-	if err != nil || len(entries) != 4 {
-		t.Errorf("%d files (%v), want deed.db, its WAL, the index of that, and the lock", len(entries), err)
-	}
-	for _, e := range entries {
-		info, err := e.Info()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if info.Mode().Perm() != 0o600 {
-			t.Errorf("%s has mode %v", e.Name(), info.Mode())
-		}
-	}
 }
