@@ -118,3 +118,60 @@ func TestACancelBetweenAttemptsEndsTheAction(t *testing.T) {
 		t.Errorf("an equal call afterwards is %s with %d effects, want a new action and 1", b.Action.ID, r.Effects())
 	}
 }
+
+// scripted is an executor whose first attempt ends as the test says, after every caller has left; it counts the others.
+type scripted struct {
+	leave func()
+	first action.Outcome
+	again chan struct{}
+}
+
+func (s *scripted) Perform(_ context.Context, d action.Dispatch) action.Outcome {
+	if d.Number > 1 {
+		s.again <- struct{}{}
+		return s.first
+	}
+	s.leave()
+	time.Sleep(20 * time.Millisecond) // until the caller has gone from the flight
+	return s.first
+}
+
+// RM-24, UN-01: when all callers have left, what is in doubt is still found out, for the record wants it; what had no
+// effect is not tried again, for nobody wants it.
+func TestWhenAllHaveLeftOnlyADoubtIsSentAgain(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		first action.Outcome
+		want  bool
+	}{
+		"in doubt":  {action.Outcome{State: action.AttemptTransportError, Certainty: action.Indeterminate, BytesSent: 100, Reason: "reset"}, true},
+		"no effect": {action.Outcome{State: action.AttemptNotSent, Certainty: action.NoEffectProven, Retry: true, Reason: "refused"}, false},
+	} {
+		r := rig.New(t, rig.Options{})
+		ctx, leave := context.WithCancel(t.Context())
+		executor := &scripted{leave: leave, first: c.first, again: make(chan struct{}, 10)}
+		g := gateway.New(gateway.Options{Store: r.Store, Contracts: r.Contracts, Keys: r.Keys, Vault: r.Vault,
+			Executors: map[string]gateway.Executor{"http": executor}, Wait: 20 * time.Second, Log: slog.New(slog.DiscardHandler)})
+		_, err := g.Submit(ctx, action.Call{Tool: "charge", Arguments: []byte(`{"amount":25000,"customer":"cus_42"}`),
+			Actor: rig.Agent("agent", 1), At: time.Now()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		limit := 500 * time.Millisecond // ten times the pause before a second attempt
+		if c.want {
+			limit = 10 * time.Second
+		}
+		again := false
+		select {
+		case <-executor.again:
+			again = true
+		case <-time.After(limit):
+		}
+		if again != c.want {
+			t.Errorf("%s: sent again: %t, want %t", name, again, c.want)
+		}
+		if err := g.Close(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

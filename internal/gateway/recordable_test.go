@@ -2,16 +2,23 @@ package gateway_test
 
 import (
 	"bufio"
+	"context"
+	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"deed.dev/deed/internal/action"
+	"deed.dev/deed/internal/executor/httpexec"
+	"deed.dev/deed/internal/gateway"
 	"deed.dev/deed/internal/gateway/rig"
+	"deed.dev/deed/internal/store"
 )
 
 const recordableTool = `
@@ -95,5 +102,52 @@ func TestNamesThatACallerChoseAreNotInTheJournal(t *testing.T) {
 	}
 	if sent := string(r.Provider.Effects()[1].Body); !strings.Contains(sent, "item1499") || strings.Count(sent, `"unit":"kg"`) != 1500 {
 		t.Errorf("the target did not get all items with their defaults: %.200s", sent)
+	}
+}
+
+// noAnswers is a store that can keep everything but what a target wrote.
+type noAnswers struct{ store.Store }
+
+type noAnswersTx struct{ store.Tx }
+
+func (s noAnswers) Commit(ctx context.Context, change func(store.Tx) error) error {
+	return s.Store.Commit(ctx, func(tx store.Tx) error { return change(noAnswersTx{tx}) })
+}
+
+func (tx noAnswersTx) PutPayload(kind store.PayloadKind, owner string, content []byte) (action.Commitment, error) {
+	if kind == store.Answer {
+		return "", errors.New("this cannot be kept")
+	}
+	return tx.Tx.PutPayload(kind, owner, content)
+}
+
+// ST-18, UN-01: an answer that cannot be recorded does not take its outcome with it. What the target proved is on record, and an
+// equal call attaches.
+func TestAnAnswerThatCannotBeKeptDoesNotLoseTheOutcome(t *testing.T) {
+	t.Parallel()
+	r := rig.New(t, rig.Options{})
+	executor := httpexec.New(httpexec.Options{Vault: r.Vault})
+	defer executor.Close()
+	g := gateway.New(gateway.Options{Store: noAnswers{r.Store}, Contracts: r.Contracts, Keys: r.Keys, Vault: r.Vault,
+		Executors: map[string]gateway.Executor{"http": executor}, Wait: 20 * time.Second, Log: slog.New(slog.DiscardHandler)})
+	for n := range 2 {
+		a, err := g.Submit(t.Context(), action.Call{Tool: "charge", Arguments: []byte(`{"amount":25000,"customer":"cus_42"}`),
+			Actor: rig.Agent("agent", 1), At: time.Now()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a.Action.State != action.Completed || a.Attached != (n == 1) {
+			t.Errorf("call %d: %s, attached %t", n, a.Action.State, a.Attached)
+		}
+		attempts, err := r.Reader().Attempts(t.Context(), a.Action.ID)
+		if err != nil || len(attempts) != 1 || attempts[0].Reason != "answer_unrecordable" || attempts[0].Certainty != action.EffectProven {
+			t.Errorf("call %d: attempts %+v (%v)", n, attempts, err)
+		}
+	}
+	if err := g.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if r.Effects() != 1 {
+		t.Errorf("%d effects", r.Effects())
 	}
 }
