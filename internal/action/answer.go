@@ -201,6 +201,10 @@ func (a Answer) failedSentence() string {
 
 func (a Answer) unknownSentence() string {
 	act := a.Action
+	if act.Abandoned {
+		return fmt.Sprintf("It was sent at %s, and it will never be known whether it took effect: a reviewer has closed it so. "+
+			"It was not sent again.", clock(act.DispatchedAt))
+	}
 	s := fmt.Sprintf("It was sent at %s and what came of it is not known (%s). It may have taken effect. ",
 		clock(act.DispatchedAt), orNone(act.Reason))
 	if act.Recovery == ReviewRequired {

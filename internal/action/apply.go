@@ -13,6 +13,10 @@ func (a Action) Apply(ev Event) (Action, error) {
 		return a.move(ev)
 	case ev.DeliveryBody != nil:
 		return a.deliver(ev)
+	case ev.ObservedBody != nil:
+		return a.observe(ev)
+	case ev.DelegatedBody != nil:
+		return a.delegate(ev)
 	default:
 		return a, fmt.Errorf("%s does not change an action", ev.Kind)
 	}
@@ -20,10 +24,14 @@ func (a Action) Apply(ev Event) (Action, error) {
 
 func (a Action) move(ev Event) (Action, error) {
 	m := ev.MoveBody
+	from := a.State
+	if m.Review != nil {
+		a.reviewed(*m.Review)
+	}
 	if err := a.Check(m.Transition); err != nil {
 		return a, err
 	}
-	if m.FromAttempt != a.Attempt {
+	if m.FromAttempt != a.Attempt || m.FromEpoch != a.Epoch {
 		return a, &IllegalMoveError{Action: a.ID, Transition: m.Transition, State: a.State}
 	}
 	if (m.Transition == T11 || m.Transition == T18) && (m.Started == nil || m.Started.Number != a.Attempt+1) {
@@ -33,16 +41,22 @@ func (a Action) move(ev Event) (Action, error) {
 	a.Reason, a.FailureClass, a.RejectReason, a.Recovery = m.Reason, m.FailureClass, m.RejectReason, m.Recovery
 	switch a.State {
 	case Unknown:
-		a.Doubted = a.Class != ReadOnly
+		a.Doubted = a.Class != ReadOnly && !a.Abandoned
 	case Completed, Failed:
 		a.Doubted = false
+	}
+	if m.Owner != "" {
+		a.Owner, a.Epoch = m.Owner, a.Epoch+1
+	}
+	if m.ResendOver {
+		a.ResendBefore = time.Time{}
 	}
 	a.NotBefore, a.UpdatedAt = m.NotBefore, ev.Time
 	if m.Binding != nil {
 		a.Binding = *m.Binding
 	}
 	if m.Started != nil {
-		a.Attempt = m.Started.Number
+		a.Attempt, a.Finding, a.Hinted = m.Started.Number, "", false // what was learned, was learned about earlier attempts
 		if a.DispatchedAt.IsZero() {
 			a.DispatchedAt, a.ResendBefore = ev.Time, m.ResendBefore
 		}
@@ -52,6 +66,9 @@ func (a Action) move(ev Event) (Action, error) {
 	}
 	if m.Result != nil { // a move without a result keeps an earlier one
 		a.Result, a.RepeatToken = m.Result.ID, m.Result.RepeatToken
+	}
+	if a.State == Unknown && from != Unknown {
+		a.UnknownAt = ev.Time
 	}
 	a.stamp(ev.Time)
 	return a, nil

@@ -12,6 +12,7 @@ type Call struct {
 	Caller    CallerKey
 	Protocol  Correlation
 	Upstream  Upstream
+	Undoes    ID // the completed action that this call compensates; no front door takes it from an agent's arguments
 	At        time.Time
 }
 

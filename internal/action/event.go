@@ -18,6 +18,10 @@ const (
 	ActionMoved     EventKind = "action." // followed by the state reached
 	ActionDelivery  EventKind = "action.delivery"
 	ActionRecovered EventKind = "action.recovery" // T19: still unknown, and why
+
+	ReconcileStarted EventKind = "action.reconcile_started" // a question to the target is planned: durable before it is asked
+	ActionObserved   EventKind = "action.observed"          // what was learned, by asking or late
+	ActionDelegated  EventKind = "action.delegated"         // the target accepted it and finishes later, under a job id
 )
 
 // MovedTo is the kind of the event that records a move to a state.
@@ -38,12 +42,14 @@ type Event struct {
 	Trace   Trace
 
 	// Exactly one of these is set, as Kind says.
-	RunBody      *Run
-	CallBody     *CallSeen
-	IntentBody   *Intent
-	AcceptedBody *Action
-	MoveBody     *Moved
-	DeliveryBody *DeliveryMoved
+	RunBody       *Run
+	CallBody      *CallSeen
+	IntentBody    *Intent
+	AcceptedBody  *Action
+	MoveBody      *Moved
+	DeliveryBody  *DeliveryMoved
+	ObservedBody  *Observed
+	DelegatedBody *Delegated
 
 	Request *RequestSeen // beside AcceptedBody: what will be sent, described without its content
 }
@@ -84,7 +90,9 @@ type CallSeen struct {
 // Moved records one transition of an action, with all that became known by it.
 type Moved struct {
 	Transition  Transition
-	FromAttempt int // compare-and-set: the number of attempts the move starts from
+	FromAttempt int     // compare-and-set: the number of attempts the move starts from
+	FromEpoch   int64   // compare-and-set: the fencing number that the mover held
+	Owner       OwnerID // who works on the action from now on, under the next fencing number; "" when that stays
 	Reason      string
 
 	FailureClass FailureClass
@@ -94,9 +102,11 @@ type Moved struct {
 	Binding      *Binding  // T3, T6: what was allowed
 	Started      *Attempt  // T11, T18: the planned attempt
 	ResendBefore time.Time // T11, first dispatch
+	ResendOver   bool      // T16: the target answers this token with a stored answer that proves nothing
 	NotBefore    time.Time // T14: the target's Retry-After
 	Ended        *Attempt  // the attempt that this move settles
 	Result       *StoredResult
+	Review       *Review // T18 to T21: a person's decision
 }
 
 // StoredResult refers to a protected answer of the target.

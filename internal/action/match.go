@@ -11,6 +11,7 @@ const (
 	MatchKey         MatchKind = "key"         // the caller's durable key: exact, in every state
 	MatchFingerprint MatchKind = "fingerprint" // an equal effect by the same actor in the same scope: a probable retry
 	MatchRepeat      MatchKind = "repeat_of"   // a deliberate repeat, asked for again
+	MatchUndo        MatchKind = "undo"        // a compensation, asked for again
 )
 
 // VerdictKind is what becomes of a call. The zero value lets nothing happen.
@@ -37,6 +38,7 @@ type Asked struct {
 	// current ones first.
 	Variants []Variant
 	Repeat   bool // repeat_of was given
+	Undoes   ID   // the action that this call compensates
 }
 
 // Variant is the call's digests under one contract version and one key.
@@ -53,6 +55,7 @@ type Priors struct {
 	OpenResource  []Action // in doubt, same declared resource, same principal
 	Repeated      *Action  // the action whose token repeat_of cites
 	Successor     *Action  // the action that repeats Repeated already
+	Undoing       *Action  // the action that compensates Undoes already
 }
 
 // Claim is the verdict about a call.
@@ -70,6 +73,9 @@ type Claim struct {
 func Match(asked Asked, priors Priors, now time.Time) Claim {
 	if asked.Repeat {
 		return matchRepeat(asked, priors)
+	}
+	if asked.Undoes != "" {
+		return matchUndo(priors)
 	}
 	if priors.ByKey != nil {
 		return matchKey(asked, *priors.ByKey)
@@ -109,10 +115,26 @@ func matchRepeat(asked Asked, priors Priors) Claim {
 	return Claim{Kind: Open, Match: MatchRepeat, Prior: p, Proved: p}
 }
 
+// matchUndo settles a compensation: there is one for an action, whoever asks and however often.
+func matchUndo(priors Priors) Claim {
+	if u := priors.Undoing; u != nil && !u.undecided() {
+		return Claim{Kind: Attach, Match: MatchUndo, Prior: u, Why: "undo_started"}
+	}
+	if held := firstHeld(priors); held != nil {
+		return Claim{Kind: Hold, Prior: held, Why: "resource"}
+	}
+	return Claim{Kind: Open, Match: MatchUndo}
+}
+
+// undecided reports whether an action ended without a decision and without an effect: its intent may get another one.
+func (a Action) undecided() bool {
+	return a.State == Rejected && (a.RejectReason == Expired || a.RejectReason == Cancelled)
+}
+
 // standsInTheWay picks an action that has to end before a deliberate repeat may begin.
 func standsInTheWay(priors Priors) *Action {
 	for i := range priors.ByFingerprint {
-		if !priors.ByFingerprint[i].State.Final() {
+		if !priors.ByFingerprint[i].Closed() {
 			return &priors.ByFingerprint[i]
 		}
 	}
@@ -126,7 +148,7 @@ func matchKey(asked Asked, prior Action) Claim {
 		return Claim{Prior: &prior, Refusal: Errorf(CodeKeyReused,
 			"this key belongs to %s, which has other arguments", prior.ID).About(prior.ID)}
 	}
-	if prior.State == Rejected && (prior.RejectReason == Expired || prior.RejectReason == Cancelled) {
+	if prior.undecided() {
 		return Claim{Kind: Open, Match: MatchKey, Prior: &prior, Why: "ended_undecided"}
 	}
 	return Claim{Kind: Attach, Match: MatchKey, Prior: &prior, Why: "same_key"}
@@ -138,7 +160,7 @@ func matchFingerprint(asked Asked, priors Priors, now time.Time) Claim {
 	var best *Action
 	for i := range priors.ByFingerprint {
 		p := &priors.ByFingerprint[i]
-		if !p.State.Final() {
+		if !p.Closed() {
 			best = p
 			break
 		}
@@ -170,7 +192,7 @@ func (a Action) attachable(now time.Time) bool {
 	case Rejected:
 		return a.RejectReason.Decision() && inWindow
 	default:
-		return true
+		return !a.Abandoned
 	}
 }
 

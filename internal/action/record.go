@@ -40,6 +40,16 @@ type Action struct {
 	ResendBefore time.Time     // no same-key resend from this instant on; fixed at the first dispatch
 	KeyLife      time.Duration // how long the target keeps a key, less the margin; 0 where it keeps none
 	AttachFor    time.Duration // how long after a final state an equal call still attaches
+	ReviewAfter  time.Duration // how long deed looks for evidence before a person is asked
+	CanAsk       bool          // the target can be asked what became of it
+
+	Owner        OwnerID    // who dispatched it or asks about it, while its lease holds
+	Epoch        int64      // fencing number: grows with every new owner and every dispatch
+	Job          Commitment // of the target's job id: it accepted the action and finishes later
+	Observations int        // how often something was learned apart from attempts
+	Finding      Finding    // the newest one
+	Hinted       bool       // something was seen that speaks against absence
+	Abandoned    bool       // a person closed it without knowing: it holds nobody up any more
 
 	Channel    string
 	Target     Target
@@ -47,11 +57,12 @@ type Action struct {
 	Template   string
 	Credential string
 
-	Digests   Digests
-	Binding   Binding
-	Operation Commitment
-	Repeats   ID // predecessor that this action repeats on purpose
-	Similar   ID // an earlier equal action that was over; for the reader only
+	Digests     Digests
+	Binding     Binding
+	Operation   Commitment
+	Repeats     ID // predecessor that this action repeats on purpose
+	Similar     ID // an earlier equal action that was over; for the reader only
+	Compensates ID // the completed action that this one undoes
 
 	TargetStatus int
 	Result       ResultID
@@ -61,6 +72,7 @@ type Action struct {
 	AcceptedAt   time.Time
 	AuthorizedAt time.Time
 	DispatchedAt time.Time // of the first dispatch
+	UnknownAt    time.Time // when it last became unknown
 	FinishedAt   time.Time // when it became completed, failed or rejected
 	UpdatedAt    time.Time
 }
@@ -131,6 +143,9 @@ type Dispatch struct {
 	Binding   string // binding digest of what is about to be sent, computed now
 	Trace     Trace
 	Judge     Judge
+	// Late, if given, takes the answer that comes after the attempt was given up on. It is called at most once, and only
+	// after Perform has returned an outcome that proves nothing.
+	Late func(Outcome)
 }
 
 // Judge decides from a target's answer what it proves. It comes from the contract version that the action was made under.
@@ -149,7 +164,8 @@ type Response struct {
 type Verdict struct {
 	Certainty Certainty
 	Retry     bool   // no effect, and the contract promises that trying again is meant
-	Rule      string // "done_when", "no_effect_when", "retry_when", or why none spoke
+	Rule      string // "done_when", "no_effect_when", "retry_when", "accepted_when", or why none spoke
+	Job       string // under accepted_when: the target's id of the work that it has taken on
 }
 
 // Outcome is what one attempt proved. The zero value is an attempt about which nothing is known.
@@ -161,6 +177,7 @@ type Outcome struct {
 	Status     int
 	Reason     string // closed words
 	RetryAfter time.Duration
+	Job        string // the target has accepted the action and finishes it later, under this id
 	Remote     string
 	Result     Result
 	Started    time.Time
