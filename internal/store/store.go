@@ -49,6 +49,13 @@ type Reader interface {
 	Attempts(ctx context.Context, id action.ID) ([]action.Attempt, error)
 	Intent(ctx context.Context, id action.IntentID) (action.Intent, error)
 	Run(ctx context.Context, id action.RunID) (action.Run, error)
+	// Observations gives what was learned of an action apart from its attempts, in order.
+	Observations(ctx context.Context, id action.ID) ([]action.Observation, error)
+	// Due lists actions that deed may find out about by itself, and whose time has come: unknown ones, and those that their
+	// target still works on. The longest waiting come first. While locked, those that wait for the vault are left out.
+	Due(ctx context.Context, now time.Time, locked bool, limit int) ([]action.ID, error)
+	// Backlog counts what is unresolved.
+	Backlog(ctx context.Context) (Backlog, error)
 	// Actions lists actions that fit the query, newest first.
 	Actions(ctx context.Context, q Query) ([]action.Action, error)
 	// Result gives the stored answer of a target.
@@ -83,6 +90,16 @@ type Query struct {
 	Before     action.ID
 }
 
+// Backlog is what waits for evidence or for a person.
+type Backlog struct {
+	Reconciling int       // unknown, and deed is looking for evidence
+	Review      int       // unknown, and only a person can settle it
+	Abandoned   int       // unknown for good: a person closed it so
+	Delegated   int       // their target is at work on them
+	Oldest      time.Time // when the oldest of the first two became unknown; zero when there is none
+	OldestOf    action.ID
+}
+
 // Tx is one change under way. Its reads see everything committed before it and all that it has written itself.
 type Tx interface {
 	// Now is the time of this change: never earlier than the newest journal time, so that a clock which goes backwards
@@ -97,12 +114,18 @@ type Tx interface {
 	ActionByIdemKey(idemKey string) (action.Action, error)
 	ActionByRepeatToken(digest string) (action.Action, error)
 	ActionRepeating(id action.ID) (action.Action, error)
+	// ActionUndoing finds the newest action that compensates another.
+	ActionUndoing(id action.ID) (action.Action, error)
 	// ActionsByFingerprint gives those with any of the fingerprints, newest first, at most 20, open ones first.
 	ActionsByFingerprint(fingerprints []string) ([]action.Action, error)
 	// Unknown gives the actor's actions that are in doubt (unknown, or sent again while an earlier send is unexplained) with
 	// any of these effects, or with any of these resources.
 	UnknownByEffect(actor string, effects []string) ([]action.Action, error)
 	UnknownByResource(actor string, resources []string) ([]action.Action, error)
+
+	// Lease says that an owner lives until then, and Alive whether one does now. Leases are no part of the record.
+	Lease(owner action.OwnerID, until time.Time) error
+	Alive(owner action.OwnerID) (bool, error)
 
 	// Append writes events to the journal and makes the rows from them. An event that does not fit the rows as they are
 	// is ErrStale or an *action.IllegalMoveError, and the whole change is dropped.
@@ -125,4 +148,6 @@ const (
 	Answer    PayloadKind = "answer"
 	Headers   PayloadKind = "answer_headers" // the few of the target's that are kept
 	Repeat    PayloadKind = "repeat"         // the token itself: replays show it again
+	Job       PayloadKind = "job"            // the id that a target gave to work which it took on
+	Evidence  PayloadKind = "evidence"       // a target's answer to a question
 )

@@ -51,7 +51,8 @@ func Decode(body []byte) (Record, error) {
 // recorded says whether rows are made from events of this kind.
 func recorded(k action.EventKind) bool {
 	switch k {
-	case action.RunStarted, action.IntentLogged, action.ActionAccepted, action.ActionDelivery, action.ActionRecovered:
+	case action.RunStarted, action.IntentLogged, action.ActionAccepted, action.ActionDelivery, action.ActionRecovered,
+		action.ReconcileStarted, action.ActionObserved, action.ActionDelegated:
 		return true
 	}
 	if _, ok := verdicts[k]; ok {
@@ -86,6 +87,10 @@ func (w *wire) event() (action.Event, error) {
 			From: action.Delivery(w.Delivery.From), To: action.Delivery(w.Delivery.To), Why: w.Delivery.Why}
 	case w.Action != nil && ev.Kind == action.ActionAccepted:
 		ev.AcceptedBody, ev.Request = w.accepted(), w.request()
+	case w.Observed != nil && w.Action != nil:
+		ev.ObservedBody = w.observed(&r)
+	case w.Job != nil && w.Action != nil:
+		ev.DelegatedBody = w.delegated(&r)
 	case w.Action != nil:
 		ev.MoveBody = w.move(&r)
 	}

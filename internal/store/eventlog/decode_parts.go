@@ -54,6 +54,7 @@ func (w *wire) accepted() *action.Action {
 		Channel: a.Channel, Method: a.Method, Template: a.PathTemplate, Credential: a.CredentialRef,
 		Target:    action.Target{Scheme: a.Protocol, Host: a.Host, Port: a.Port, Private: a.Private},
 		Operation: action.Commitment(a.Operation), Repeats: action.ID(a.Repeats), Similar: action.ID(a.SimilarTo),
+		Compensates: action.ID(a.Compensates), ReviewAfter: time.Duration(a.ReviewAfterUS) * time.Microsecond, CanAsk: a.CanAsk,
 	}
 	if d := w.Digests; d != nil {
 		act.Digests = action.Digests{KeyID: d.KeyID, Fingerprint: d.Fingerprint, Effect: d.Effect, Args: d.Args, Resource: d.Resource}
@@ -67,6 +68,7 @@ func (w *wire) move(r *reader) *action.Moved {
 		Transition: action.Transition(a.Transition), FromAttempt: a.FromAttempt, Reason: a.Reason,
 		FailureClass: action.FailureClass(a.FailureClass), RejectReason: action.RejectReason(a.RejectReason),
 		Recovery: action.Recovery(a.Recovery), ResendBefore: r.time(a.ResendBefore), NotBefore: r.time(a.NotBefore),
+		ResendOver: a.ResendOver, FromEpoch: a.FromEpoch, Owner: action.OwnerID(a.Owner),
 	}
 	if b := w.Binding; b != nil {
 		m.Binding = &action.Binding{Decision: action.DecisionID(b.DecisionID), Kind: b.Kind, Rule: b.Rule, Digest: b.Digest}
@@ -81,7 +83,32 @@ func (w *wire) move(r *reader) *action.Moved {
 		m.Result = &action.StoredResult{ID: action.ResultID(res.ResultID), Commitment: action.Commitment(res.Commitment),
 			MediaType: res.MediaType, Size: res.Size, Complete: res.Complete, Withheld: res.Withheld, RepeatToken: res.RepeatDigest}
 	}
+	if v := w.Review; v != nil {
+		m.Review = &action.Review{ID: action.DecisionID(v.DecisionID), Decision: action.ReviewDecision(v.Decision),
+			Reviewer: v.Reviewer, Strength: action.Strength(v.Strength), Why: v.Why, Evidence: v.Evidence,
+			SeenSeq: v.SeenSeq, SeenHash: v.SeenHash}
+	}
 	return m
+}
+
+func (w *wire) observed(r *reader) *action.Observed {
+	o := w.Observed
+	return &action.Observed{
+		Observation: action.Observation{ID: action.ObservationID(o.ObservationID), Action: action.ID(w.ActionID), Number: o.Number,
+			Kind: action.ObservationKind(o.Kind), About: action.AttemptID(o.About), Finding: action.Finding(o.Finding),
+			Certainty: action.Certainty(o.Certainty), Status: o.HTTPStatus, Reason: o.Reason, Remote: o.Remote, SpanID: o.SpanID,
+			Evidence: action.Commitment(o.Evidence), Started: r.time(o.StartedAt), Ended: r.time(o.EndedAt)},
+		FromEpoch: w.Action.FromEpoch, Owner: action.OwnerID(w.Action.Owner), NotBefore: r.time(w.Action.NotBefore),
+	}
+}
+
+func (w *wire) delegated(r *reader) *action.Delegated {
+	d := &action.Delegated{FromAttempt: w.Action.FromAttempt, FromEpoch: w.Action.FromEpoch,
+		Job: action.Commitment(w.Job.Commitment), NotBefore: r.time(w.Action.NotBefore)}
+	if w.Outcome != nil {
+		d.Ended = w.Outcome.attempt(r, w.ActionID)
+	}
+	return d
 }
 
 func (a *wireAttempt) attempt(r *reader, id string) *action.Attempt {

@@ -25,6 +25,10 @@ func actionMembers(m members, ev action.Event, about action.Action) {
 		requestMembers(m, ev.Request)
 	case ev.MoveBody != nil:
 		moveMembers(m, act, *ev.MoveBody)
+	case ev.ObservedBody != nil:
+		observedMembers(m, act, *ev.ObservedBody)
+	case ev.DelegatedBody != nil:
+		delegatedMembers(m, act, *ev.DelegatedBody)
 	default:
 		d := members{"from": string(ev.DeliveryBody.From), "to": string(ev.DeliveryBody.To)}
 		put(d, "why", ev.DeliveryBody.Why)
@@ -40,6 +44,9 @@ func acceptedMembers(m, act members, a action.Action) {
 	put(act, "operation", a.Operation)
 	put(act, "repeats", a.Repeats)
 	put(act, "similar_to", a.Similar)
+	put(act, "compensates", a.Compensates)
+	putMicros(act, "review_after_us", a.ReviewAfter)
+	putTrue(act, "can_ask", a.CanAsk)
 	putMicros(act, "key_life_us", a.KeyLife)
 	putMicros(act, "attach_for_us", a.AttachFor)
 	if len(a.Target.Private) > 0 {
@@ -95,6 +102,8 @@ func moveMembers(m, act members, v action.Moved) {
 	put(act, "recovery", v.Recovery)
 	putTime(act, "resend_before", v.ResendBefore)
 	putTime(act, "not_before", v.NotBefore)
+	putTrue(act, "resend_over", v.ResendOver)
+	putOwner(act, v.FromEpoch, v.Owner)
 	if v.Binding != nil {
 		m["binding"] = bindingMembers(*v.Binding)
 	}
@@ -106,6 +115,63 @@ func moveMembers(m, act members, v action.Moved) {
 	}
 	if v.Result != nil {
 		m["result"] = resultMembers(*v.Result)
+	}
+	if v.Review != nil {
+		m["review"] = reviewMembers(*v.Review)
+	}
+}
+
+// putOwner adds the fencing number that the writer held, and who works on the action from now on.
+func putOwner(act members, from int64, owner action.OwnerID) {
+	if from != 0 {
+		act["from_epoch"] = from
+	}
+	put(act, "owner", owner)
+}
+
+func reviewMembers(r action.Review) members {
+	m := members{"decision": string(r.Decision), "seen_seq": r.SeenSeq}
+	put(m, "decision_id", r.ID)
+	put(m, "reviewer", r.Reviewer)
+	put(m, "strength", r.Strength)
+	put(m, "why", r.Why)
+	put(m, "evidence", r.Evidence)
+	put(m, "seen_hash", r.SeenHash)
+	return m
+}
+
+func observedMembers(m, act members, o action.Observed) {
+	putOwner(act, o.FromEpoch, o.Owner)
+	putTime(act, "not_before", o.NotBefore)
+	seen := members{
+		"observation_id": string(o.ID),
+		"number":         int64(o.Number),
+		"kind":           string(o.Kind),
+	}
+	put(seen, "about_attempt", o.About)
+	put(seen, "finding", o.Finding)
+	if o.Certainty != action.Indeterminate {
+		seen["certainty"] = string(o.Certainty)
+	}
+	if o.Status != 0 {
+		seen["http_status"] = int64(o.Status)
+	}
+	put(seen, "reason", o.Reason)
+	put(seen, "remote", o.Remote)
+	put(seen, "span_id", o.SpanID)
+	put(seen, "evidence", o.Evidence)
+	putTime(seen, "started_at", o.Started)
+	putTime(seen, "ended_at", o.Ended)
+	m["observation"] = seen
+}
+
+func delegatedMembers(m, act members, d action.Delegated) {
+	act["from_attempt"] = int64(d.FromAttempt)
+	putOwner(act, d.FromEpoch, "")
+	putTime(act, "not_before", d.NotBefore)
+	m["job"] = members{"commitment": string(d.Job)}
+	if d.Ended != nil {
+		m["outcome"] = attemptMembers(*d.Ended)
 	}
 }
 

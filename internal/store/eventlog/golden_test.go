@@ -152,6 +152,46 @@ func goldenEvents() map[string]action.Event {
 	add("action.delivery", action.ActionDelivery, func(ev *action.Event) {
 		ev.DeliveryBody = &action.DeliveryMoved{From: action.DeliveryPending, To: action.Delivered, Why: "acknowledged"}
 	})
+	add("action.reconcile_started", action.ReconcileStarted, func(ev *action.Event) {
+		ev.ObservedBody = &action.Observed{FromEpoch: 2, Owner: "own_0123456789abcdefghjkmnpqrs", Observation: action.Observation{
+			ID: "obs_0123456789abcdefghjkmnpqrs", Number: 3, Kind: action.ByLookup, About: "att_0123456789abcdefghjkmnpqrs", SpanID: "00f067aa0ba902b9"}}
+	})
+	add("action.observed", action.ActionObserved, func(ev *action.Event) {
+		ev.ObservedBody = &action.Observed{FromEpoch: 3, NotBefore: goldenTime.Add(time.Minute), Observation: action.Observation{
+			ID: "obs_0123456789abcdefghjkmnpqrs", Number: 3, Kind: action.ByLookup, About: "att_0123456789abcdefghjkmnpqrs",
+			Finding: action.Absent, Status: 404, Reason: "not_settled", Remote: "192.0.2.1:443", SpanID: "00f067aa0ba902b9",
+			Evidence: "sha256-salted:03", Started: goldenTime, Ended: goldenTime.Add(time.Second)}}
+	})
+	add("action.observed.stale", action.ActionObserved, func(ev *action.Event) {
+		ev.ObservedBody = &action.Observed{FromEpoch: 1, Observation: action.Observation{
+			ID: "obs_0123456789abcdefghjkmnpqrs", Number: 1, Kind: action.ByStale, About: "att_0123456789abcdefghjkmnpqrs",
+			Certainty: action.EffectProven, Status: 201, Ended: goldenTime}}
+	})
+	add("action.delegated", action.ActionDelegated, func(ev *action.Event) {
+		ev.DelegatedBody = &action.Delegated{FromAttempt: 1, FromEpoch: 1, Job: "sha256-salted:04", NotBefore: goldenTime.Add(time.Second),
+			Ended: &action.Attempt{ID: "att_0123456789abcdefghjkmnpqrs", Number: 1, State: action.AttemptCompleted, Status: 202, BytesSent: 418,
+				Reason: "accepted_by_target", SpanID: "00f067aa0ba902b8", Started: goldenTime, Ended: goldenTime.Add(time.Second)}}
+	})
+	for _, d := range action.ReviewDecisions {
+		kind := action.MovedTo(d.Transition().To())
+		if d == action.Abandon {
+			kind = action.ActionRecovered
+		}
+		add("review."+string(d), kind, func(ev *action.Event) {
+			ev.MoveBody = &action.Moved{Transition: d.Transition(), FromAttempt: 1, FromEpoch: 2, Owner: "own_0123456789abcdefghjkmnpqrs",
+				Reason: "reviewed", Review: &action.Review{ID: "apr_0123456789abcdefghjkmnpqrs", Decision: d,
+					Reviewer: "process:uid=1000 exe=/usr/bin/deed", Strength: action.StrengthPeerPIDFD, Why: "asked the shop",
+					Evidence: "order 7 in its books", SeenSeq: 41, SeenHash: "00ff"}}
+			switch d.Transition().To() {
+			case action.Dispatched:
+				ev.MoveBody.Started = &action.Attempt{ID: "att_0123456789abcdefghjkmnpqrs", Number: 2, SpanID: "00f067aa0ba902b8"}
+			case action.Failed:
+				ev.MoveBody.FailureClass = action.NoEffectConfirmed
+			case action.Unknown:
+				ev.MoveBody.Recovery = action.ReviewRequired
+			}
+		})
+	}
 	for _, m := range action.Moves[1:] {
 		kind := action.MovedTo(m.To)
 		if m.Name == action.T19 {

@@ -44,6 +44,10 @@ func Normal(ev action.Event) (action.Event, error) {
 		return normalAccepted(ev)
 	case ev.MoveBody != nil:
 		return normalMove(ev)
+	case ev.ObservedBody != nil:
+		return normalObserved(ev)
+	case ev.DelegatedBody != nil:
+		return normalDelegated(ev)
 	default:
 		return normalDelivery(ev)
 	}
@@ -59,7 +63,7 @@ func Micro(t time.Time) time.Time {
 
 func bodies(ev action.Event) (n int) {
 	for _, set := range []bool{ev.RunBody != nil, ev.CallBody != nil, ev.IntentBody != nil,
-		ev.AcceptedBody != nil, ev.MoveBody != nil, ev.DeliveryBody != nil} {
+		ev.AcceptedBody != nil, ev.MoveBody != nil, ev.DeliveryBody != nil, ev.ObservedBody != nil, ev.DelegatedBody != nil} {
 		if set {
 			n++
 		}

@@ -33,6 +33,7 @@ func normalAccepted(ev action.Event) (action.Event, error) {
 	a.Trace = ev.Trace
 	a.State, a.Delivery = action.Accepted, action.DeliveryNone
 	a.KeyLife, a.AttachFor = a.KeyLife.Truncate(time.Microsecond), a.AttachFor.Truncate(time.Microsecond)
+	a.ReviewAfter = a.ReviewAfter.Truncate(time.Microsecond)
 	if len(a.Target.Private) == 0 {
 		a.Target.Private = nil
 	}
@@ -61,9 +62,11 @@ func fresh(ev action.Event, a action.Action) error {
 		return invalid(ev, "starts with a reason")
 	case a.Attempt != 0 || a.TargetStatus != 0 || a.Result != "" || a.RepeatToken != "":
 		return invalid(ev, "starts with an attempt or a result")
+	case a.Owner != "" || a.Epoch != 0 || a.Job != "" || a.Observations != 0 || a.Finding != "" || a.Hinted || a.Abandoned:
+		return invalid(ev, "starts with an owner or with something learned")
 	case a.Binding != (action.Binding{}):
 		return invalid(ev, "starts with a decision")
-	case !a.NotBefore.IsZero() || !a.ResendBefore.IsZero() || !a.AuthorizedAt.IsZero() || !a.DispatchedAt.IsZero() || !a.FinishedAt.IsZero():
+	case !a.NotBefore.IsZero() || !a.ResendBefore.IsZero() || !a.AuthorizedAt.IsZero() || !a.DispatchedAt.IsZero() || !a.UnknownAt.IsZero() || !a.FinishedAt.IsZero():
 		return invalid(ev, "starts with a time of a later state")
 	}
 	return nil
@@ -118,6 +121,9 @@ func normalMove(ev action.Event) (action.Event, error) {
 	}
 	if m.Result != nil && m.Result.ID == "" {
 		return ev, invalid(ev, "has a result without an id")
+	}
+	if m.Review != nil && m.Review.Decision.Transition() != m.Transition {
+		return ev, invalid(ev, "carries the decision %q for %s", m.Review.Decision, m.Transition)
 	}
 	return ev, nil
 }

@@ -92,6 +92,23 @@ var kinds = func() map[action.EventKind]func(*rapid.T) action.Event {
 			return ev
 		}
 	}
+	for _, kind := range []action.EventKind{action.ReconcileStarted, action.ActionObserved} {
+		all[kind] = func(t *rapid.T) action.Event {
+			ev := drawn(t, kind)
+			ev.ObservedBody = fill(t, "observed", new(action.Observed))
+			ev.ObservedBody.Action = ev.Action
+			if kind == action.ReconcileStarted {
+				ev.ObservedBody.Finding, ev.ObservedBody.Evidence = "", ""
+			}
+			return ev
+		}
+	}
+	all[action.ActionDelegated] = func(t *rapid.T) action.Event {
+		ev := drawn(t, action.ActionDelegated)
+		ev.DelegatedBody = fill(t, "delegated", new(action.Delegated))
+		ev.DelegatedBody.Ended.Action = ev.Action
+		return ev
+	}
 	for _, m := range action.Moves {
 		if m.Name != action.T1 {
 			all[action.EventKind(m.Name)] = func(t *rapid.T) action.Event { return drawMove(t, m.Name) }
@@ -105,6 +122,7 @@ func drawn(t *rapid.T, kind action.EventKind) action.Event {
 	fillValue(t, "event", reflect.ValueOf(&ev).Elem())
 	ev.Kind = kind
 	ev.RunBody, ev.CallBody, ev.IntentBody, ev.AcceptedBody, ev.MoveBody, ev.DeliveryBody = nil, nil, nil, nil, nil, nil
+	ev.ObservedBody, ev.DelegatedBody = nil, nil
 	if kind != action.ActionAccepted {
 		ev.Request = nil
 	}
@@ -120,6 +138,7 @@ func drawAccepted(t *rapid.T) action.Event {
 	a.FailureClass, a.RejectReason, a.Recovery, a.Doubted, a.Reason = "", "", "", false, ""
 	a.Attempt, a.TargetStatus, a.Result, a.RepeatToken, a.Binding = 0, 0, "", "", action.Binding{}
 	a.NotBefore, a.ResendBefore, a.AuthorizedAt, a.DispatchedAt, a.FinishedAt = time.Time{}, time.Time{}, time.Time{}, time.Time{}, time.Time{}
+	a.Owner, a.Epoch, a.Job, a.Observations, a.Finding, a.Hinted, a.Abandoned, a.UnknownAt = "", 0, "", 0, "", false, false, time.Time{}
 	ev.AcceptedBody = a
 	return ev
 }
@@ -138,8 +157,17 @@ func drawMove(t *rapid.T, name action.Transition) action.Event {
 	}
 	m.Ended.Action = ev.Action
 	ev.MoveBody = m
+	m.Review.Decision = ""
+	for _, d := range action.ReviewDecisions {
+		if d.Transition() == name {
+			m.Review.Decision = d
+		}
+	}
 	if rapid.Bool().Draw(t, "bare") {
 		m.Binding, m.Ended, m.Result = nil, nil, nil
+	}
+	if m.Review.Decision == "" || rapid.Bool().Draw(t, "by itself") {
+		m.Review = nil
 	}
 	return ev
 }

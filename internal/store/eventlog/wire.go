@@ -33,6 +33,9 @@ type wire struct {
 	Result   *wireResult   `json:"result"`
 	Delivery *wireDelivery `json:"delivery"`
 	Request  *wireRequest  `json:"request"`
+	Observed *wireObserved `json:"observation"`
+	Job      *wireJob      `json:"job"`
+	Review   *wireReview   `json:"review"`
 }
 
 type wireActor struct {
@@ -94,15 +97,18 @@ type wireAction struct {
 	State         string `json:"state"`
 
 	// Of an accepted event.
-	Class       string   `json:"class"`
-	Contract    string   `json:"contract"`
-	MaxAttempts int      `json:"max_attempts"`
-	KeyLifeUS   int64    `json:"key_life_us"`
-	AttachForUS int64    `json:"attach_for_us"`
-	Private     []string `json:"private"`
-	Operation   string   `json:"operation"`
-	Repeats     string   `json:"repeats"`
-	SimilarTo   string   `json:"similar_to"`
+	Class         string   `json:"class"`
+	Contract      string   `json:"contract"`
+	MaxAttempts   int      `json:"max_attempts"`
+	KeyLifeUS     int64    `json:"key_life_us"`
+	AttachForUS   int64    `json:"attach_for_us"`
+	Private       []string `json:"private"`
+	Operation     string   `json:"operation"`
+	Repeats       string   `json:"repeats"`
+	SimilarTo     string   `json:"similar_to"`
+	Compensates   string   `json:"compensates"`
+	ReviewAfterUS int64    `json:"review_after_us"`
+	CanAsk        bool     `json:"can_ask"`
 
 	// Of a move.
 	Transition   string `json:"transition"`
@@ -114,6 +120,11 @@ type wireAction struct {
 	Recovery     string `json:"recovery"`
 	ResendBefore string `json:"resend_before"`
 	NotBefore    string `json:"not_before"`
+	ResendOver   bool   `json:"resend_over"`
+
+	// Of everything that an owner does.
+	FromEpoch int64  `json:"from_epoch"`
+	Owner     string `json:"owner"`
 }
 
 type wireDigests struct {
@@ -175,4 +186,37 @@ type wireStep struct {
 	Kind   string `json:"kind"`
 	Field  string `json:"field"`
 	Detail string `json:"detail"`
+}
+
+// wireObserved is what was learned apart from the attempts.
+type wireObserved struct {
+	ObservationID string `json:"observation_id"`
+	Number        int    `json:"number"`
+	Kind          string `json:"kind"`
+	About         string `json:"about_attempt"`
+	Finding       string `json:"finding"`
+	Certainty     string `json:"certainty"`
+	HTTPStatus    int    `json:"http_status"`
+	Reason        string `json:"reason"`
+	Remote        string `json:"remote"`
+	SpanID        string `json:"span_id"`
+	Evidence      string `json:"evidence"`
+	StartedAt     string `json:"started_at"`
+	EndedAt       string `json:"ended_at"`
+}
+
+// wireJob is the work that a target took on: the commitment to its id.
+type wireJob struct {
+	Commitment string `json:"commitment"`
+}
+
+type wireReview struct {
+	DecisionID string `json:"decision_id"`
+	Decision   string `json:"decision"`
+	Reviewer   string `json:"reviewer"`
+	Strength   string `json:"strength"`
+	Why        string `json:"why"`
+	Evidence   string `json:"evidence"`
+	SeenSeq    int64  `json:"seen_seq"`
+	SeenHash   string `json:"seen_hash"`
 }

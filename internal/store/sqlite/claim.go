@@ -3,6 +3,8 @@ package sqlite
 import (
 	"database/sql"
 	"errors"
+	"fmt"
+	"time"
 
 	"deed.dev/deed/internal/action"
 	"deed.dev/deed/internal/store"
@@ -12,8 +14,9 @@ import (
 // there are. Most find nothing, and asking for the whole of nothing is dear: the driver looks at every column first. So
 // each asks for identifiers, and for actions only when there are some.
 type claims struct {
-	runByKey, byIdemKey, byAttachedKey, byToken, repeating *sql.Stmt
-	openEqual, finalEqual, unknownEffect, unknownResource  question
+	runByKey, byIdemKey, byAttachedKey, byToken, repeating, undoing *sql.Stmt
+	lease, alive                                                    *sql.Stmt
+	openEqual, finalEqual, unknownEffect, unknownResource           question
 }
 
 // question is a list asked for twice: its identifiers and its actions.
@@ -33,6 +36,7 @@ const (
 		and event = 'call.attached' order by seq limit 1)`
 	byToken   = `where repeat_token = ? and repeat_token <> ''`
 	repeating = `where repeats = ? and repeats <> ''`
+	undoing   = `where compensates = ? and compensates <> '' order by seq desc limit 1`
 
 	openEqual       = `where fingerprint = ? and open = 1 order by seq desc limit ?`
 	finalEqual      = `where fingerprint = ? and open = 0 order by seq desc limit ?`
@@ -45,7 +49,10 @@ func prepareClaims(p *statements) *claims {
 	ask := func(where string) question { return question{id(where), p.prepare(selectAction + where)} }
 	return &claims{
 		runByKey: p.prepare(runByKey), byIdemKey: id(byIdemKey), byAttachedKey: id(byAttachedKey), byToken: id(byToken),
-		repeating: id(repeating), openEqual: ask(openEqual), finalEqual: ask(finalEqual),
+		repeating: id(repeating), undoing: id(undoing),
+		lease:     p.prepare(`insert into owners (id, until) values (?, ?) on conflict (id) do update set until = excluded.until`),
+		alive:     p.prepare(`select until > ? from owners where id = ?`),
+		openEqual: ask(openEqual), finalEqual: ask(finalEqual),
 		unknownEffect: ask(unknownEffect), unknownResource: ask(unknownResource),
 	}
 }
@@ -110,6 +117,36 @@ func (t *tx) ActionByRepeatToken(digest string) (action.Action, error) {
 // ActionRepeating implements store.Tx.
 func (t *tx) ActionRepeating(id action.ID) (action.Action, error) {
 	return t.find(t.w.claims.repeating, "action that repeats", string(id))
+}
+
+// ActionUndoing implements store.Tx.
+func (t *tx) ActionUndoing(id action.ID) (action.Action, error) {
+	return t.find(t.w.claims.undoing, "action that undoes", string(id))
+}
+
+// Lease implements store.Tx.
+func (t *tx) Lease(owner action.OwnerID, until time.Time) error {
+	if err := t.usable(); err != nil {
+		return err
+	}
+	_, err := t.w.claims.lease.ExecContext(background, string(owner), micros(until))
+	if err := t.note(err); err != nil {
+		return fmt.Errorf("keep the lease of %s: %w", owner, err)
+	}
+	t.w.written++
+	return nil
+}
+
+// Alive implements store.Tx. A clock that was set back makes a dead owner live longer, never a live one dead.
+func (t *tx) Alive(owner action.OwnerID) (alive bool, err error) {
+	if err := t.usable(); err != nil {
+		return false, err
+	}
+	err = many(background, t.w.claims.alive, func(scan func(...any) error) error { return scan(&alive) }, micros(t.w.now()), string(owner))
+	if err := t.note(err); err != nil {
+		return false, fmt.Errorf("read the lease of %s: %w", owner, err)
+	}
+	return alive, nil
 }
 
 func (t *tx) find(s *sql.Stmt, what, value string) (action.Action, error) {

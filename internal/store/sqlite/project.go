@@ -47,7 +47,7 @@ func (p *projector) writeIntent(i action.Intent) error {
 
 const insertAction = `insert into actions (` + actionColumns + `, open)
 	values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
-	?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1)`
+	?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1)`
 
 func (p *projector) writeAccepted(r row, at place) error {
 	r.seq, r.eventSeq, r.eventHash = at.seq, at.seq, at.hash
@@ -66,24 +66,32 @@ func (p *projector) writeAccepted(r row, at place) error {
 const (
 	moveAction = `update actions set state = ?, delivery = ?, failure_class = ?, reject_reason = ?, recovery = ?, doubted = ?, reason = ?,
 		attempt = ?, not_before = ?, resend_before = ?, decision = ?, decision_kind = ?, decision_rule = ?, binding_digest = ?,
-		target_status = ?, authorized_at = ?, dispatched_at = ?, finished_at = ?, updated_at = ?, event_seq = ?, event_hash = ?`
+		target_status = ?, authorized_at = ?, dispatched_at = ?, finished_at = ?, updated_at = ?, event_seq = ?, event_hash = ?,
+		owner = ?, epoch = ?, finding = ?, hinted = ?, abandoned = ?, unknown_at = ?, max_attempts = ?`
 	ofAction         = ` where seq = ? and state = ? and attempt = ? and delivery = ?`
 	moveActionAcross = moveAction + `, open = ?, result = ?, repeat_token = ?` + ofAction
 	deliverAction    = `update actions set delivery = ?, updated_at = ?, event_seq = ?, event_hash = ?` + ofAction
+	observeAction    = `update actions set owner = ?, epoch = ?, observations = ?, finding = ?, hinted = ?, not_before = ?, updated_at = ?,
+		event_seq = ?, event_hash = ?` + ofAction
+	delegateAction = `update actions set job = ?, not_before = ?, target_status = ?, updated_at = ?, event_seq = ?, event_hash = ?` + ofAction
 )
 
 func (p *projector) writeChange(s step, at place) error {
 	r := s.to
 	r.eventSeq, r.eventHash = at.seq, at.hash
-	if m := s.event.MoveBody; m != nil {
-		if err := p.writeMove(s.from, r, *m); err != nil {
-			return err
-		}
-	} else {
-		values := []any{string(r.Delivery), micros(r.UpdatedAt), r.eventSeq, r.eventHash[:]}
-		if err := p.compareAndSet(p.deliver, s.from, values); err != nil {
-			return err
-		}
+	var err error
+	switch ev := s.event; {
+	case ev.MoveBody != nil:
+		err = p.writeMove(s.from, r, *ev.MoveBody)
+	case ev.ObservedBody != nil:
+		err = p.writeObserved(s.from, r, *ev.ObservedBody)
+	case ev.DelegatedBody != nil:
+		err = p.writeDelegated(s.from, r, *ev.DelegatedBody)
+	default:
+		err = p.compareAndSet(p.deliver, s.from, []any{string(r.Delivery), micros(r.UpdatedAt), r.eventSeq, r.eventHash[:]})
+	}
+	if err != nil {
+		return err
 	}
 	p.seen[r.ID] = r
 	return nil
@@ -93,7 +101,8 @@ func (p *projector) writeMove(from, r row, m action.Moved) error {
 	values := []any{string(r.State), string(r.Delivery), string(r.FailureClass), string(r.RejectReason), string(r.Recovery),
 		r.Doubted, r.Reason, int64(r.Attempt), micros(r.NotBefore), micros(r.ResendBefore), string(r.Binding.Decision), r.Binding.Kind,
 		r.Binding.Rule, r.Binding.Digest, int64(r.TargetStatus), micros(r.AuthorizedAt), micros(r.DispatchedAt),
-		micros(r.FinishedAt), micros(r.UpdatedAt), r.eventSeq, r.eventHash[:]}
+		micros(r.FinishedAt), micros(r.UpdatedAt), r.eventSeq, r.eventHash[:],
+		string(r.Owner), r.Epoch, string(r.Finding), r.Hinted, r.Abandoned, micros(r.UnknownAt), int64(r.MaxAttempts)}
 	statement := p.move
 	// Moves between open states leave the columns alone on which the larger indexes stand.
 	if from.State.Final() != r.State.Final() || m.Result != nil {

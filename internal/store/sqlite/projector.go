@@ -15,7 +15,7 @@ import (
 type projector struct {
 	reads *reads
 	insertRun, insertCall, insertIntent, insertAction, insertAttempt, endAttempt, insertResult,
-	move, finish, deliver, toolOf *sql.Stmt
+	move, finish, deliver, observation, observe, delegate, toolOf *sql.Stmt
 
 	// Actions and tools of the change under way, so that a chain of moves reads its action once.
 	seen  map[action.ID]row
@@ -35,6 +35,9 @@ func prepareProjector(p *statements, r *reads) *projector {
 		move:          p.prepare(moveAction + ofAction),
 		finish:        p.prepare(moveActionAcross),
 		deliver:       p.prepare(deliverAction),
+		observation:   p.prepare(putObservation),
+		observe:       p.prepare(observeAction),
+		delegate:      p.prepare(delegateAction),
 		toolOf:        p.prepare(`select tool from intents where id = ?`),
 	}
 }
@@ -63,7 +66,7 @@ func (p *projector) prepare(ev action.Event) (step, error) {
 	switch {
 	case ev.AcceptedBody != nil:
 		return p.prepareAccepted(ev)
-	case ev.MoveBody != nil, ev.DeliveryBody != nil:
+	case ev.MoveBody != nil, ev.DeliveryBody != nil, ev.ObservedBody != nil, ev.DelegatedBody != nil:
 		return p.prepareChange(ev)
 	default:
 		return step{event: ev}, nil

@@ -16,8 +16,8 @@ type reader struct {
 	db         *sql.DB
 	statements *statements
 	*reads
-	contract, openContracts, openKeys, headStmt, placeOf *sql.Stmt
-	committed                                            map[store.PayloadKind]*sql.Stmt // what the journal says of a payload
+	contract, openContracts, openKeys, headStmt, placeOf, observations, due, backlog *sql.Stmt
+	committed                                                                        map[store.PayloadKind]*sql.Stmt // what the journal says of a payload
 }
 
 func openReader(ctx context.Context, path string) (*reader, error) {
@@ -34,10 +34,15 @@ func openReader(ctx context.Context, path string) (*reader, error) {
 		openKeys:      p.prepare(`select distinct key_id from actions where open = 1 order by key_id`),
 		headStmt:      p.prepare(headQuery),
 		placeOf:       p.prepare(`select seq from actions where id = ?`),
+		observations:  p.prepare(selectObservations),
+		due:           p.prepare(selectDue),
+		backlog:       p.prepare(countBacklog),
 		committed: map[store.PayloadKind]*sql.Stmt{
 			store.Arguments: p.prepare(`select arguments from intents where id = ?`),
 			store.Operation: p.prepare(`select operation from actions where id = ?`),
 			store.Answer:    p.prepare(`select commitment from results where id = ?`),
+			store.Job:       p.prepare(`select job from actions where id = ?`),
+			store.Evidence:  p.prepare(`select evidence from observations where id = ?`),
 			store.Repeat: p.prepare(`select repeat_token from results where id = ?1
 				union all select repeat_token from actions where id = ?1 and repeat_token <> ''`),
 		},

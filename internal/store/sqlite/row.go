@@ -24,12 +24,13 @@ const actionColumns = `seq, id, intent, run, actor, tool, state, delivery, failu
 	channel, protocol, host, port, private, method, path_template, credential,
 	key_id, fingerprint, effect, args, resource, decision, decision_kind, decision_rule, binding_digest,
 	operation, repeats, similar, target_status, result, repeat_token, trace_id, span_id, parent_span_id,
-	accepted_at, authorized_at, dispatched_at, finished_at, updated_at, event_seq, event_hash`
+	accepted_at, authorized_at, dispatched_at, finished_at, updated_at, event_seq, event_hash,
+	owner, epoch, job, observations, finding, hinted, abandoned, can_ask, review_after, compensates, unknown_at`
 
 func scanAction(scan func(...any) error) (r row, err error) {
 	a := &r.Action
 	var private string
-	var keyLife, attachFor int64
+	var keyLife, attachFor, reviewAfter int64
 	var hash []byte
 	if err := scan(&r.seq, &a.ID, &a.Intent, &a.Run, &a.Actor, &a.Tool, &a.State, &a.Delivery, &a.FailureClass, &a.RejectReason,
 		&a.Recovery, &a.Doubted, &a.Reason, &a.Class, &a.Contract, &a.Attempt, &a.MaxAttempts, instant{&a.NotBefore}, instant{&a.ResendBefore},
@@ -38,7 +39,8 @@ func scanAction(scan func(...any) error) (r row, err error) {
 		&a.Binding.Decision, &a.Binding.Kind, &a.Binding.Rule, &a.Binding.Digest, &a.Operation, &a.Repeats, &a.Similar,
 		&a.TargetStatus, &a.Result, &a.RepeatToken, &a.Trace.TraceID, &a.Trace.SpanID, &a.Trace.ParentSpanID,
 		instant{&a.AcceptedAt}, instant{&a.AuthorizedAt}, instant{&a.DispatchedAt}, instant{&a.FinishedAt}, instant{&a.UpdatedAt},
-		&r.eventSeq, &hash); err != nil {
+		&r.eventSeq, &hash, &a.Owner, &a.Epoch, &a.Job, &a.Observations, &a.Finding, &a.Hinted, &a.Abandoned, &a.CanAsk, &reviewAfter,
+		&a.Compensates, instant{&a.UnknownAt}); err != nil {
 		return row{}, fmt.Errorf("read an action: %w", err)
 	}
 	if len(hash) != len(r.eventHash) {
@@ -46,6 +48,7 @@ func scanAction(scan func(...any) error) (r row, err error) {
 	}
 	r.eventHash = journal.Hash(hash)
 	a.KeyLife, a.AttachFor = time.Duration(keyLife)*time.Microsecond, time.Duration(attachFor)*time.Microsecond
+	a.ReviewAfter = time.Duration(reviewAfter) * time.Microsecond
 	if private != "" {
 		if err := json.Unmarshal([]byte(private), &a.Target.Private); err != nil {
 			return row{}, fmt.Errorf("read the address ranges of %s: %w", a.ID, err)
@@ -77,7 +80,9 @@ func (r row) inserted() ([]any, error) {
 		r.Digests.Resource, string(r.Binding.Decision), r.Binding.Kind, r.Binding.Rule, r.Binding.Digest, string(r.Operation),
 		string(r.Repeats), string(r.Similar), int64(r.TargetStatus), string(r.Result), r.RepeatToken, r.Trace.TraceID,
 		r.Trace.SpanID, r.Trace.ParentSpanID, micros(r.AcceptedAt), micros(r.AuthorizedAt), micros(r.DispatchedAt),
-		micros(r.FinishedAt), micros(r.UpdatedAt), r.eventSeq, r.eventHash[:]}, nil
+		micros(r.FinishedAt), micros(r.UpdatedAt), r.eventSeq, r.eventHash[:],
+		string(r.Owner), r.Epoch, string(r.Job), int64(r.Observations), string(r.Finding), r.Hinted, r.Abandoned, r.CanAsk,
+		r.ReviewAfter.Microseconds(), string(r.Compensates), micros(r.UnknownAt)}, nil
 }
 
 func scanAttempt(scan func(...any) error) (a action.Attempt, err error) {
@@ -90,6 +95,18 @@ func scanAttempt(scan func(...any) error) (a action.Attempt, err error) {
 		a.Certainty = action.Certainty(certainty)
 	}
 	return a, nil
+}
+
+func scanObservation(scan func(...any) error) (o action.Observation, err error) {
+	var certainty string
+	if err := scan(&o.ID, &o.Action, &o.Number, &o.Kind, &o.About, &o.Finding, &certainty, &o.Status, &o.Reason, &o.Remote,
+		&o.SpanID, &o.Evidence, instant{&o.Started}, instant{&o.Ended}); err != nil {
+		return action.Observation{}, fmt.Errorf("read an observation: %w", err)
+	}
+	if certainty != action.Indeterminate.String() {
+		o.Certainty = action.Certainty(certainty)
+	}
+	return o, nil
 }
 
 func scanRun(scan func(...any) error) (r action.Run, err error) {

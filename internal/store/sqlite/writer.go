@@ -64,6 +64,10 @@ func openWriter(ctx context.Context, path string, opts Options) (w *writer, err 
 	if err := w.openJournal(ctx, opts.Origin); err != nil {
 		return nil, err
 	}
+	// The directory's lock is held, so whoever had a lease before is gone.
+	if _, err := w.conn.ExecContext(ctx, `delete from owners`); err != nil {
+		return nil, fmt.Errorf("end the leases of earlier processes: %w", err)
+	}
 	w.files, err = newGuard(path, path+"-wal", filepath.Join(filepath.Dir(path), lockName))
 	return w, err
 }

@@ -1,0 +1,78 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"deed.dev/deed/internal/action"
+	"deed.dev/deed/internal/store"
+)
+
+const (
+	selectObservations = `select id, action, number, kind, about, finding, certainty, status, reason, remote, span_id, evidence,
+		started_at, ended_at from observations where action = ? order by number, id`
+
+	// The condition is the one of the index, word for word, or SQLite would not use it.
+	selectDue = `select id from actions indexed by actions_due
+		where ((state = 'unknown' and recovery = 'reconciling') or (state = 'dispatched' and job <> ''))
+		and (reason = 'vault_locked') = ? and coalesce(not_before, 0) <= ? order by coalesce(not_before, 0) limit ?`
+
+	countBacklog = `select
+		(select count(*) from actions indexed by actions_unknown where state = 'unknown' and recovery = 'reconciling'),
+		(select count(*) from actions indexed by actions_unknown where state = 'unknown' and recovery = 'review_required' and abandoned = 0),
+		(select count(*) from actions indexed by actions_unknown where state = 'unknown' and recovery = 'review_required' and abandoned = 1),
+		(select count(*) from actions indexed by actions_due where ((state = 'unknown' and recovery = 'reconciling')
+			or (state = 'dispatched' and job <> '')) and job <> ''),
+		o.id, o.unknown_at
+		from (select 1) left join (select id, unknown_at from actions indexed by actions_unknown
+			where state = 'unknown' and abandoned = 0 order by unknown_at limit 1) o`
+)
+
+// Observations implements store.Reader.
+func (r *reader) Observations(ctx context.Context, id action.ID) (all []action.Observation, err error) {
+	err = many(ctx, r.observations, func(scan func(...any) error) error {
+		o, err := scanObservation(scan)
+		all = append(all, o)
+		return err
+	}, string(id))
+	if err != nil {
+		return nil, about(err, "observations of", id)
+	}
+	return all, nil
+}
+
+// Due implements store.Reader.
+func (r *reader) Due(ctx context.Context, now time.Time, locked bool, limit int) (ids []action.ID, err error) {
+	for _, waits := range []bool{true, false} {
+		if waits && locked {
+			continue
+		}
+		err = many(ctx, r.due, func(scan func(...any) error) error {
+			var id action.ID
+			err := scan(&id)
+			ids = append(ids, id)
+			return err
+		}, waits, micros(now), int64(limit-len(ids)))
+		if err != nil {
+			return nil, fmt.Errorf("list what is due: %w", err)
+		}
+	}
+	return ids, nil
+}
+
+// Backlog implements store.Reader.
+func (r *reader) Backlog(ctx context.Context) (b store.Backlog, err error) {
+	err = one(ctx, r.backlog, func(scan func(...any) error) error {
+		var oldest *string
+		err := scan(&b.Reconciling, &b.Review, &b.Abandoned, &b.Delegated, &oldest, instant{&b.Oldest})
+		if oldest != nil {
+			b.OldestOf = action.ID(*oldest)
+		}
+		return err
+	})
+	if err != nil {
+		return store.Backlog{}, fmt.Errorf("count what is unresolved: %w", err)
+	}
+	return b, nil
+}
