@@ -26,6 +26,8 @@ const (
 	CodeNotSent            Code = "NOT_SENT"
 	CodeTryLater           Code = "TRY_LATER"
 	CodeAttemptsExhausted  Code = "ATTEMPTS_EXHAUSTED"
+	CodeReviewRefused      Code = "REVIEW_REFUSED"
+	CodeUndoRefused        Code = "UNDO_REFUSED"
 	CodeOverloaded         Code = "OVERLOADED"
 	CodeJournalUnavailable Code = "JOURNAL_UNAVAILABLE"
 	CodeInternal           Code = "INTERNAL"
@@ -59,6 +61,8 @@ var Codes = map[Code]Advice{
 	CodeNotSent:            {true, false, "Nothing left for the target. The same call tries again."},
 	CodeTryLater:           {true, false, "The target asked to come later and promises that nothing was done."},
 	CodeAttemptsExhausted:  {false, false, "The contract allows no further attempt."},
+	CodeReviewRefused:      {false, true, "The decision does not fit the action as it is now. Nothing was changed and nothing was sent."},
+	CodeUndoRefused:        {false, false, "The action cannot be undone by its contract, or not now. Nothing was sent."},
 	CodeOverloaded:         {true, false, "The gateway takes no more work right now. Nothing was done."},
 	CodeJournalUnavailable: {true, false, "The journal cannot be written, so nothing is sent."},
 	CodeInternal:           {false, true, "deed has a fault of its own. Look at its log."},

@@ -106,7 +106,7 @@ func (a Action) observe(ev Event) (Action, error) {
 
 func (a Action) delegate(ev Event) (Action, error) {
 	d := ev.DelegatedBody
-	if a.State != Dispatched || a.Attempt != d.FromAttempt || a.Epoch != d.FromEpoch || d.Job == "" {
+	if a.State != Dispatched && a.State != Unknown || a.Job != "" || a.Attempt != d.FromAttempt || a.Epoch != d.FromEpoch || d.Job == "" {
 		return a, fmt.Errorf("%s of %s does not fit: it is %s", ev.Kind, a.ID, a.State)
 	}
 	a.Job, a.NotBefore, a.UpdatedAt = d.Job, d.NotBefore, ev.Time

@@ -52,8 +52,8 @@ type Reader interface {
 	// Observations gives what was learned of an action apart from its attempts, in order.
 	Observations(ctx context.Context, id action.ID) ([]action.Observation, error)
 	// Due lists actions that deed may find out about by itself, and whose time has come: unknown ones, and those that their
-	// target still works on. The longest waiting come first. While locked, those that wait for the vault are left out.
-	Due(ctx context.Context, now time.Time, locked bool, limit int) ([]action.ID, error)
+	// target still works on. The longest waiting come first.
+	Due(ctx context.Context, q Due) ([]action.ID, error)
 	// Backlog counts what is unresolved.
 	Backlog(ctx context.Context) (Backlog, error)
 	// Actions lists actions that fit the query, newest first.
@@ -90,6 +90,14 @@ type Query struct {
 	Before     action.ID
 }
 
+// Due says for whom and when actions are due.
+type Due struct {
+	For    action.OwnerID // those of other owners that live are left out
+	Now    time.Time
+	Locked bool // the vault is: those that wait for it are left out
+	Limit  int
+}
+
 // Backlog is what waits for evidence or for a person.
 type Backlog struct {
 	Reconciling int       // unknown, and deed is looking for evidence
@@ -123,8 +131,8 @@ type Tx interface {
 	UnknownByEffect(actor string, effects []string) ([]action.Action, error)
 	UnknownByResource(actor string, resources []string) ([]action.Action, error)
 
-	// Lease says that an owner lives until then, and Alive whether one does now. Leases are no part of the record.
-	Lease(owner action.OwnerID, until time.Time) error
+	// Lease says that an owner lives so long from now on, and Alive whether one does. Leases are no part of the record.
+	Lease(owner action.OwnerID, d time.Duration) error
 	Alive(owner action.OwnerID) (bool, error)
 
 	// Append writes events to the journal and makes the rows from them. An event that does not fit the rows as they are

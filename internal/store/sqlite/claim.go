@@ -125,11 +125,11 @@ func (t *tx) ActionUndoing(id action.ID) (action.Action, error) {
 }
 
 // Lease implements store.Tx.
-func (t *tx) Lease(owner action.OwnerID, until time.Time) error {
+func (t *tx) Lease(owner action.OwnerID, d time.Duration) error {
 	if err := t.usable(); err != nil {
 		return err
 	}
-	_, err := t.w.claims.lease.ExecContext(background, string(owner), micros(until))
+	_, err := t.w.claims.lease.ExecContext(background, string(owner), micros(t.w.now().Add(d)))
 	if err := t.note(err); err != nil {
 		return fmt.Errorf("keep the lease of %s: %w", owner, err)
 	}

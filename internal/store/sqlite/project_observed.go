@@ -7,7 +7,7 @@ import (
 // A question is one row, written when it is planned and completed when it is answered.
 const putObservation = `insert into observations (id, action, number, kind, about, finding, certainty, status, reason, remote, span_id,
 	evidence, started_at, ended_at) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-	on conflict (id) do update set finding = excluded.finding, certainty = excluded.certainty, status = excluded.status,
+	on conflict (id) do update set kind = excluded.kind, finding = excluded.finding, certainty = excluded.certainty, status = excluded.status,
 	reason = excluded.reason, remote = excluded.remote, evidence = excluded.evidence, ended_at = excluded.ended_at
 	where action = excluded.action and number = excluded.number and ended_at is null`
 

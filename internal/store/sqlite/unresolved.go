@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"fmt"
+	"math"
 	"time"
 
 	"deed.dev/deed/internal/action"
@@ -16,7 +17,8 @@ const (
 	// The condition is the one of the index, word for word, or SQLite would not use it.
 	selectDue = `select id from actions indexed by actions_due
 		where ((state = 'unknown' and recovery = 'reconciling') or (state = 'dispatched' and job <> ''))
-		and (reason = 'vault_locked') = ? and coalesce(not_before, 0) <= ? order by coalesce(not_before, 0) limit ?`
+		and (reason = 'vault_locked') = ? and coalesce(not_before, 0) between ? and ?
+		and not exists (select 1 from owners where owners.id = owner and owner <> ? and until > ?) order by coalesce(not_before, 0) limit ?`
 
 	countBacklog = `select
 		(select count(*) from actions indexed by actions_unknown where state = 'unknown' and recovery = 'reconciling'),
@@ -42,10 +44,18 @@ func (r *reader) Observations(ctx context.Context, id action.ID) (all []action.O
 	return all, nil
 }
 
+// longestWait is more than any action ever waits: a time beyond it means that the clock was set back since.
+const longestWait = 2 * time.Hour
+
 // Due implements store.Reader.
-func (r *reader) Due(ctx context.Context, now time.Time, locked bool, limit int) (ids []action.ID, err error) {
-	for _, waits := range []bool{true, false} {
-		if waits && locked {
+func (r *reader) Due(ctx context.Context, q store.Due) (ids []action.ID, err error) {
+	now := q.Now.UnixMicro()
+	far := q.Now.Add(longestWait).UnixMicro()
+	for _, part := range []struct {
+		waits    bool
+		from, to int64
+	}{{true, math.MinInt64, math.MaxInt64}, {false, math.MinInt64, now}, {false, far, math.MaxInt64}} {
+		if part.waits && q.Locked {
 			continue
 		}
 		err = many(ctx, r.due, func(scan func(...any) error) error {
@@ -53,7 +63,7 @@ func (r *reader) Due(ctx context.Context, now time.Time, locked bool, limit int)
 			err := scan(&id)
 			ids = append(ids, id)
 			return err
-		}, waits, micros(now), int64(limit-len(ids)))
+		}, part.waits, part.from, part.to, string(q.For), now, int64(q.Limit-len(ids)))
 		if err != nil {
 			return nil, fmt.Errorf("list what is due: %w", err)
 		}

@@ -86,7 +86,7 @@ func (k *Kit) Accepted(c Claim) []action.Event {
 
 // Move is the event by which a transition happens to the action, with all that its state asks for.
 func (k *Kit) Move(a action.Action, t action.Transition) action.Event {
-	m := action.Moved{Transition: t, FromAttempt: a.Attempt, Reason: "because"}
+	m := action.Moved{Transition: t, FromAttempt: a.Attempt, FromEpoch: a.Epoch, Reason: "because"}
 	ev := action.Event{ID: k.event(), Kind: action.MovedTo(t.To()), Action: a.ID, MoveBody: &m}
 	if t == action.T19 {
 		ev.Kind = action.ActionRecovered

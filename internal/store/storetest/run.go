@@ -32,6 +32,7 @@ func Run(t *testing.T, open Opener) {
 		test func(*testing.T, Opener)
 	}{
 		{"Moves", testMoves},
+		{"Recovery", testRecovery},
 		{"Claims", testClaims},
 		{"Writers", testWriters},
 		{"Records", testRecords},
