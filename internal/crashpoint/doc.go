@@ -17,7 +17,11 @@ const (
 	AfterPlan    = "after_plan"    // W2: the planned record is durable, and nothing was sent
 	AfterEffect  = "after_effect"  // W3: the target has answered, and the outcome is not written
 	AfterOutcome = "after_outcome" // W4: the outcome is durable, and the agent has not been told
+
+	AfterQuestion = "after_question" // a question to the target is planned, and nothing was asked
+	AfterAnswer   = "after_answer"   // the target has answered a question, and nothing is written of it
+	AfterEvidence = "after_evidence" // what was learned is durable, and nothing was done about it
 )
 
 // Names lists every place. A place that is not listed cannot be armed.
-var Names = []string{BeforeClaim, AfterPlan, AfterEffect, AfterOutcome}
+var Names = []string{BeforeClaim, AfterPlan, AfterEffect, AfterOutcome, AfterQuestion, AfterAnswer, AfterEvidence}

@@ -17,8 +17,8 @@ import (
 type claimed struct {
 	action.Claim
 	action  action.Action
-	planned *action.Attempt // of a new action whose first attempt stands in the journal already
-	flight  *flight         // of a new action
+	planned plan    // of a new action whose first attempt stands in the journal already
+	flight  *flight // of a new action
 	refusal *action.Error
 }
 
@@ -42,6 +42,7 @@ func (g *Gateway) claim(ctx context.Context, call action.Call, a asked) (claimed
 		return claimed{}, action.Errorf(action.CodeOverloaded, "deed is stopping; nothing was done, try again in a moment")
 	}
 	defer g.work.Done()
+	g.live()
 	id := action.ID(newID(action.Prefix))
 	f := g.flights.reserve(id)
 	f.stranger = a.Actor.Shared && !a.Hinted && !a.Keyed
@@ -53,7 +54,7 @@ func (g *Gateway) claim(ctx context.Context, call action.Call, a asked) (claimed
 	case err != nil || c.Kind != action.Open:
 		g.flights.land(f, action.Action{})
 		return c, err
-	case c.planned == nil: // refused by the ladder
+	case c.planned.nothing(): // refused by the ladder
 		g.flights.land(f, c.action)
 		return c, nil
 	default:
@@ -171,6 +172,11 @@ func (g *Gateway) priors(tx store.Tx, a asked) (p action.Priors, err error) {
 			return p, err
 		}
 	}
+	if a.Undoes != "" {
+		if p.Undoing, err = find(tx.ActionUndoing(a.Undoes)); err != nil || p.Undoing != nil {
+			return p, err
+		}
+	}
 	var fingerprints, effects, resources []string
 	for _, v := range a.Variants {
 		if v.Digests.Fingerprint == "" {
@@ -204,10 +210,10 @@ func (g *Gateway) proved(tx store.Tx, act *action.Action) error {
 }
 
 // open makes a new action: accepted, and then allowed and planned, or refused.
-func (g *Gateway) open(tx store.Tx, call action.Call, a asked, id action.ID, claim action.Claim) (action.Action, *action.Attempt, error) {
+func (g *Gateway) open(tx store.Tx, call action.Call, a asked, id action.ID, claim action.Claim) (action.Action, plan, error) {
 	op, err := a.resolved.Operation(id, a.idemKey)
 	if err != nil {
-		return action.Action{}, nil, err
+		return action.Action{}, plan{}, err
 	}
 	intent := action.Intent{
 		ID: action.IntentID(newID(action.IntentPrefix)), Run: a.run.ID, Tool: a.Tool, Contract: a.contract.Digest,
@@ -219,7 +225,7 @@ func (g *Gateway) open(tx store.Tx, call action.Call, a asked, id action.ID, cla
 	}
 	act := g.newAction(tx, a, intent, op, id, claim)
 	if err := g.keepPlan(tx, a, &intent, &act, op, again); err != nil {
-		return act, nil, err
+		return act, plan{}, err
 	}
 	header := action.Event{Time: tx.Now(), Run: a.run.ID, Intent: intent.ID, Trace: act.Trace}
 	logged, accepted := header, header
@@ -232,10 +238,10 @@ func (g *Gateway) open(tx store.Tx, call action.Call, a asked, id action.ID, cla
 		events = slices.Delete(events, 1, 2)
 	}
 	if err = tx.Append(events...); err != nil {
-		return act, nil, err
+		return act, plan{}, err
 	}
 	if act, err = g.authorize(tx, act, op); err != nil {
-		return act, nil, err
+		return act, plan{}, err
 	}
 	return g.planIn(tx, act)
 }
@@ -285,6 +291,7 @@ func (g *Gateway) newAction(tx store.Tx, a asked, intent action.Intent, op actio
 		ID: id, Intent: intent.ID, Run: a.run.ID, Actor: a.Actor.String(), Tool: a.Tool,
 		State: action.Accepted, Delivery: action.DeliveryNone,
 		Class: c.Class, Contract: c.Digest, MaxAttempts: c.MaxAttempts, KeyLife: c.KeyLife, AttachFor: c.AttachFor,
+		ReviewAfter: c.ReviewAfter, CanAsk: c.Lookup != nil, Compensates: a.Undoes,
 		Channel: op.Channel, Target: op.Target, Method: op.Method, Template: op.Template, Credential: op.Credential,
 		Digests: a.Variants[0].Digests, Trace: action.Trace{TraceID: newTraceID(), SpanID: newSpanID()},
 		AcceptedAt: tx.Now(), UpdatedAt: tx.Now(),
@@ -304,14 +311,14 @@ func (g *Gateway) authorize(tx store.Tx, act action.Action, op action.Operation)
 	binding := &action.Binding{Decision: action.DecisionID(newID(action.DecisionPrefix)), Kind: "policy", Rule: decision.Rule}
 	if decision.Verdict != ladder.Allow {
 		return g.move(tx, act, action.Moved{
-			Transition: action.T5, FromAttempt: act.Attempt, RejectReason: decision.Reason, Reason: decision.Rule, Binding: binding,
+			Transition: action.T5, RejectReason: decision.Reason, Reason: decision.Rule, Binding: binding,
 		})
 	}
 	var err error
 	if binding.Digest, err = digest.Binding(act.ID, op, act.Operation); err != nil {
 		return act, err
 	}
-	return g.move(tx, act, action.Moved{Transition: action.T3, FromAttempt: act.Attempt, Binding: binding})
+	return g.move(tx, act, action.Moved{Transition: action.T3, Binding: binding})
 }
 
 // facts are what the ladder decides on.

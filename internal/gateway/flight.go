@@ -45,6 +45,18 @@ func (s *flights) reserve(id action.ID) *flight {
 	return f
 }
 
+// take starts a flight for a decision about an action, unless one runs.
+func (s *flights) take(id action.ID) (f *flight, free bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, runs := s.running[id]; runs {
+		return nil, false
+	}
+	f = newFlight(id)
+	s.running[id] = f
+	return f, true
+}
+
 // join waits with the flight of an action, starting one if none runs.
 func (s *flights) join(id action.ID, start func(*flight)) *flight {
 	s.mu.Lock()
@@ -89,6 +101,33 @@ func (s *flights) left(f *flight) error {
 	return context.Cause(f.wanted)
 }
 
+// has reports whether an action is being worked on.
+func (s *flights) has(id action.ID) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, ok := s.running[id]
+	return ok
+}
+
+// busy reports whether anything is under way.
+func (s *flights) busy() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.running) > 0
+}
+
+// awaited reports whether a caller waits for any of them.
+func (s *flights) awaited() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, f := range s.running {
+		if f.waiting > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // land ends a flight and wakes everybody who waits for it.
 func (s *flights) land(f *flight, a action.Action) {
 	s.mu.Lock()
@@ -100,8 +139,8 @@ func (s *flights) land(f *flight, a action.Action) {
 }
 
 // fly works on an action apart from whoever asked for it: a caller's leaving ends the waiting, never the work. planned is
-// the attempt that stands in the journal already, if there is one.
-func (g *Gateway) fly(f *flight, act action.Action, planned *action.Attempt) {
+// what stands in the journal already as the next step, if anything.
+func (g *Gateway) fly(f *flight, act action.Action, planned plan) {
 	g.work.Go(func() {
 		act := g.perform(f, act, planned)
 		left := g.flights.left(f)

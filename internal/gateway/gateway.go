@@ -45,7 +45,8 @@ type Options struct {
 	Vault     Vault
 	Executors map[string]Executor // by channel
 	Wait      time.Duration       // how long one call waits for an outcome before it answers "in progress"
-	Every     time.Duration       // how often Run looks at what is unknown; 30 s if not said
+	Every     time.Duration       // how often Run looks for what is due; 1 s if not said
+	Lease     time.Duration       // how long others leave this gateway's actions alone without a sign of life; 15 s
 	Log       *slog.Logger
 }
 
@@ -60,6 +61,7 @@ type Gateway struct {
 	every     time.Duration
 	log       *slog.Logger
 
+	lease   lease
 	runs    knownRuns
 	flights flights
 	older   olderContracts
@@ -84,7 +86,11 @@ func New(o Options) *Gateway {
 		executors: o.Executors, wait: o.Wait, every: o.Every, log: o.Log,
 	}
 	if g.every <= 0 {
-		g.every = 30 * time.Second
+		g.every = time.Second
+	}
+	g.lease.owner, g.lease.life = action.OwnerID(newID(action.OwnerPrefix)), o.Lease
+	if g.lease.life <= 0 {
+		g.lease.life = defaultLease
 	}
 	g.flights.running = map[action.ID]*flight{}
 	g.older.parsed = map[string]*contract.Contract{}

@@ -131,6 +131,7 @@ func TestActionEventWithoutATargetIsRefused(t *testing.T) {
 		body := r.Stored(a.Action.ID)
 		body.ID, body.State, body.Delivery = "act_00000000000000000000000001", action.Accepted, action.DeliveryNone
 		body.Attempt, body.TargetStatus, body.Result, body.RepeatToken, body.Binding = 0, 0, "", "", action.Binding{}
+		body.Owner, body.Epoch = "", 0
 		body.AuthorizedAt, body.DispatchedAt, body.FinishedAt, body.ResendBefore = time.Time{}, time.Time{}, time.Time{}, time.Time{}
 		spoil(&body)
 		err := r.Store.Commit(t.Context(), func(tx store.Tx) error {

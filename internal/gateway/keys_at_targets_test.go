@@ -282,8 +282,8 @@ func TestEffectIsFoundByItsKeyAtTheTarget(t *testing.T) {
 	r := rig.New(t, rig.Options{Contracts: unknownQueryable})
 	r.Break(unknownTimes(provider.CommitThenDrop, 1))
 	a := r.Call("pay_invoice", `{"amount":5}`).Key("run", 1, "toolu_1").Do()
-	if a.Action.State != action.Unknown || r.Requests() != 1 {
-		t.Fatalf("state %s, requests %d; want unknown and 1", a.Action.State, r.Requests())
+	if a.Action.State != action.Completed || a.Action.Attempt != 1 || r.Requests() != 2 {
+		t.Fatalf("state %s, attempts %d, requests %d; want completed by one attempt and a look-up", a.Action.State, a.Action.Attempt, r.Requests())
 	}
 	sum := sha256.Sum256([]byte(string(a.Action.Run) + ":1:toolu_1"))
 	resp, err := http.Get(r.URL + "/v1/charges?" + url.Values{"metadata[idem_key]": {hex.EncodeToString(sum[:])}}.Encode())

@@ -58,6 +58,7 @@ func matchingPlant(t *testing.T, r *rig.Rig, tool string, reason action.RejectRe
 	act.State, act.Delivery, act.FailureClass, act.Reason = action.Accepted, action.DeliveryNone, "", ""
 	act.Attempt, act.Binding, act.TargetStatus, act.Result, act.RepeatToken = 0, action.Binding{}, 0, "", ""
 	act.AuthorizedAt, act.DispatchedAt, act.FinishedAt, act.ResendBefore = time.Time{}, time.Time{}, time.Time{}, time.Time{}
+	act.Owner, act.Epoch, act.UnknownAt = "", 0, time.Time{}
 	err = r.Store.Commit(context.Background(), func(tx store.Tx) (err error) {
 		if act.Operation, err = tx.PutPayload(store.Operation, string(act.ID), recorded); err != nil {
 			return err

@@ -14,68 +14,6 @@ import (
 	"deed.dev/deed/internal/store"
 )
 
-// planIn writes the next attempt down inside a change that is under way, if the rule allows one. A nil attempt means
-// that nothing may be sent now.
-func (g *Gateway) planIn(tx store.Tx, act action.Action) (action.Action, *action.Attempt, error) {
-	act, err := g.ready(tx, act)
-	if err != nil {
-		return act, nil, err
-	}
-	transition, ok := act.MaySend(tx.Now(), tx.ClockBack())
-	if !ok {
-		act, err = g.giveUp(tx, act)
-		return act, nil, err
-	}
-	if !tx.ClockBack() && tx.Now().Before(act.NotBefore) {
-		return act, nil, nil
-	}
-	before, err := last(tx, act)
-	if err != nil {
-		return act, nil, err
-	}
-	attempt := &action.Attempt{
-		ID: action.AttemptID(newID(action.AttemptPrefix)), Action: act.ID, Number: act.Attempt + 1,
-		State: action.AttemptSent, BytesSent: action.BytesUnknown, SpanID: newSpanID(), RetryOf: before.ID, Started: tx.Now(),
-	}
-	moved := action.Moved{Transition: transition, FromAttempt: act.Attempt, Reason: act.Reason, Started: attempt}
-	if act.KeyLife > 0 && act.DispatchedAt.IsZero() {
-		moved.ResendBefore = tx.Now().Add(act.KeyLife)
-	}
-	act, err = g.move(tx, act, moved)
-	return act, attempt, err
-}
-
-// ready brings an action to where the rule can speak about it: allowed, or unknown when whoever sent it is gone.
-func (g *Gateway) ready(tx store.Tx, act action.Action) (action.Action, error) {
-	switch {
-	case act.State == action.Accepted:
-		op, err := g.recorded(g.ctx, act)
-		if err != nil {
-			return act, err
-		}
-		return g.authorize(tx, act, op)
-	case act.State == action.Dispatched: // nobody works on it, or this would not be asked
-		return g.orphan(tx, act)
-	case act.State == action.Failed && act.FailureClass == action.NotSent && act.AttemptsLeft() > 0:
-		return g.move(tx, act, action.Moved{Transition: action.T22, FromAttempt: act.Attempt, Reason: "asked_again"})
-	default:
-		return act, nil
-	}
-}
-
-// orphan marks an action as unknown that was sent by a process which is gone. Its last attempt stays as it is known: sent.
-func (g *Gateway) orphan(tx store.Tx, act action.Action) (action.Action, error) {
-	attempt, err := last(tx, act)
-	if err != nil {
-		return act, err
-	}
-	s := act.Settle(action.Outcome{Reason: "process_lost"})
-	attempt.State, attempt.Reason = action.AttemptSent, s.Reason
-	return g.move(tx, act, action.Moved{
-		Transition: s.Transition, FromAttempt: act.Attempt, Reason: s.Reason, Recovery: s.Recovery, Ended: &attempt,
-	})
-}
-
 // last is the newest attempt of an action; the zero value if there is none.
 func last(tx store.Tx, act action.Action) (action.Attempt, error) {
 	if act.Attempt == 0 {
@@ -96,7 +34,7 @@ func (g *Gateway) withdraw(act action.Action, why action.RejectReason, reason st
 		if err != nil || now.State != action.Authorized {
 			return err
 		}
-		next, err = g.move(tx, now, action.Moved{Transition: action.T10, FromAttempt: now.Attempt, RejectReason: why, Reason: reason})
+		next, err = g.move(tx, now, action.Moved{Transition: action.T10, RejectReason: why, Reason: reason})
 		return err
 	})
 	if err != nil {
@@ -104,31 +42,6 @@ func (g *Gateway) withdraw(act action.Action, why action.RejectReason, reason st
 		return act
 	}
 	return next
-}
-
-// until is how long a target still wants to be left alone. More than any target is believed means that the clock was set
-// back since.
-func until(act action.Action) time.Duration {
-	const longest = time.Hour // what an executor reads out of Retry-After at the most
-	if wait := time.Until(act.NotBefore); wait <= longest {
-		return wait
-	}
-	return 0
-}
-
-// giveUp hands an unknown action to a person when nothing that deed may do by itself can settle it any more.
-func (g *Gateway) giveUp(tx store.Tx, act action.Action) (action.Action, error) {
-	resendable := act.Class == action.RepeatableWithKey || act.Class == action.ReadOnly
-	if act.State != action.Unknown || act.Recovery != action.Reconciling || !resendable {
-		return act, nil
-	}
-	reason := "resend_time_over"
-	if act.AttemptsLeft() <= 0 {
-		reason = "attempts_exhausted"
-	}
-	return g.move(tx, act, action.Moved{
-		Transition: action.T19, FromAttempt: act.Attempt, Reason: reason, Recovery: action.ReviewRequired,
-	})
 }
 
 // written is what an outcome put on record: the attempt, the target's answer and the token that stands in it.
@@ -139,17 +52,38 @@ type written struct {
 	token   string
 }
 
+// settle writes an outcome down inside a change: as a move, as a job that the target took on, or, when another owner has
+// taken the action over since, as a stale report that moves nothing.
+func (g *Gateway) settle(tx store.Tx, now action.Action, held int64, planned action.Attempt, o action.Outcome, w *written) (action.Action, error) {
+	switch {
+	case now.Epoch != held:
+		return g.stale(tx, now, held, planned, o)
+	case o.Job != "":
+		return g.delegated(tx, now, planned, o, w)
+	}
+	moved, err := outcomeIn(tx, now, planned, o, w)
+	if err != nil {
+		return now, err
+	}
+	return g.move(tx, now, moved)
+}
+
+// ended is the attempt as its outcome left it.
+func ended(now time.Time, planned action.Attempt, o action.Outcome) *action.Attempt {
+	return &action.Attempt{
+		ID: planned.ID, Action: planned.Action, Number: planned.Number, State: o.State, Certainty: o.Certainty,
+		BytesSent: o.BytesSent, Status: o.Status, Reason: o.Reason, Remote: o.Remote,
+		SpanID: planned.SpanID, RetryOf: planned.RetryOf, Started: planned.Started, Ended: now,
+	}
+}
+
 // outcomeIn turns an outcome into the move that it leads to, and keeps the target's answer.
 func outcomeIn(tx store.Tx, act action.Action, planned action.Attempt, o action.Outcome, w *written) (action.Moved, error) {
 	s := act.Settle(o)
 	moved := action.Moved{
-		Transition: s.Transition, FromAttempt: act.Attempt, Reason: s.Reason,
-		FailureClass: s.FailureClass, Recovery: s.Recovery,
-		Ended: &action.Attempt{
-			ID: planned.ID, Action: act.ID, Number: planned.Number, State: o.State, Certainty: o.Certainty,
-			BytesSent: o.BytesSent, Status: o.Status, Reason: o.Reason, Remote: o.Remote,
-			SpanID: planned.SpanID, RetryOf: planned.RetryOf, Started: planned.Started, Ended: tx.Now(),
-		},
+		Transition: s.Transition, Reason: s.Reason,
+		FailureClass: s.FailureClass, Recovery: s.Recovery, ResendOver: s.ResendOver,
+		Ended: ended(tx.Now(), planned, o),
 	}
 	w.attempt = *moved.Ended
 	if o.Retry && o.RetryAfter > 0 {
@@ -163,13 +97,13 @@ func outcomeIn(tx store.Tx, act action.Action, planned action.Attempt, o action.
 		return moved, nil
 	}
 	var err error
-	moved.Result, err = keep(tx, act, s, o.Result, w)
+	moved.Result, err = keep(tx, act, s.Transition, o.Result, w)
 	return moved, err
 }
 
 // keep stores the target's answer apart from the journal. A completed action with effects also gets the token that a
 // deliberate repeat has to cite: it stands nowhere else.
-func keep(tx store.Tx, act action.Action, s action.Settlement, r action.Result, w *written) (*action.StoredResult, error) {
+func keep(tx store.Tx, act action.Action, t action.Transition, r action.Result, w *written) (*action.StoredResult, error) {
 	stored := &action.StoredResult{
 		ID: action.ResultID(newID(action.ResultPrefix)), MediaType: r.MediaType, Size: r.Size,
 		Complete: r.Complete, Withheld: r.Withheld,
@@ -187,7 +121,7 @@ func keep(tx store.Tx, act action.Action, s action.Settlement, r action.Result, 
 			return nil, err
 		}
 	}
-	if s.Transition.To() == action.Completed && act.Class != action.ReadOnly {
+	if t.To() == action.Completed && act.Class != action.ReadOnly {
 		token := newToken(action.RepeatPrefix)
 		if _, err = tx.PutPayload(store.Repeat, string(stored.ID), []byte(token)); err != nil {
 			return nil, err
@@ -242,16 +176,28 @@ func bare(o action.Outcome) action.Outcome {
 
 // move journals a transition and gives the action as it stands after it.
 func (g *Gateway) move(tx store.Tx, act action.Action, m action.Moved) (action.Action, error) {
-	ev := action.Event{
-		ID: action.EventID(newID(action.EventPrefix)), Time: tx.Now(), Kind: kindOf(m.Transition),
-		Run: act.Run, Intent: act.Intent, Action: act.ID, Trace: act.Trace, MoveBody: &m,
-	}
+	m.FromAttempt, m.FromEpoch = act.Attempt, act.Epoch
+	ev := about(tx, act, kindOf(m.Transition))
+	ev.MoveBody = &m
 	for _, attempt := range []*action.Attempt{m.Ended, m.Started} {
 		if attempt != nil && attempt.ID != "" {
 			ev.Attempt = attempt.ID
 			ev.Trace = action.Trace{TraceID: act.Trace.TraceID, SpanID: attempt.SpanID, ParentSpanID: act.Trace.SpanID}
 		}
 	}
+	return apply(tx, act, ev)
+}
+
+// about is an event about an action, without its body.
+func about(tx store.Tx, act action.Action, kind action.EventKind) action.Event {
+	return action.Event{
+		ID: action.EventID(newID(action.EventPrefix)), Time: tx.Now(), Kind: kind,
+		Run: act.Run, Intent: act.Intent, Action: act.ID, Trace: act.Trace,
+	}
+}
+
+// apply journals an event and gives the action as it stands after it.
+func apply(tx store.Tx, act action.Action, ev action.Event) (action.Action, error) {
 	if err := tx.Append(ev); err != nil {
 		return act, err
 	}

@@ -9,9 +9,9 @@ import (
 	"deed.dev/deed/internal/store"
 )
 
-// Recover takes up what an earlier process left behind. It runs before the doors open: whatever was sent and has no
-// recorded outcome becomes unknown, and then goes by its class. What may be sent again is sent in the background, under
-// its old identity and with its recorded bytes; the rest waits for evidence or for a person.
+// Recover takes up what an earlier process left behind. It runs before the doors open: whatever was sent by a process that
+// is gone and has no recorded outcome becomes unknown, and then goes by its class, in the background, under its old
+// identity and with its recorded bytes. What no evidence can settle waits for a person.
 //
 // Actions that were never sent stay as they are: nobody is attached to them, and the next call carries them on.
 func (g *Gateway) Recover(ctx context.Context) (found int, err error) {
@@ -27,26 +27,38 @@ func (g *Gateway) Recover(ctx context.Context) (found int, err error) {
 			return 0, err
 		}
 	}
-	open, err := g.openIn(ctx, action.Unknown)
+	left, err := g.store.Backlog(ctx)
 	if err != nil {
 		return 0, err
 	}
-	g.reconcile(open[:min(len(open), sideBySide)])
-	if rest := open[min(len(open), sideBySide):]; len(rest) > 0 {
-		go g.reconcile(rest)
+	due, err := g.due(ctx, sideBySide)
+	if err != nil {
+		return 0, err
 	}
-	return len(open), nil
+	turn := make(chan struct{}, sideBySide)
+	for _, id := range due {
+		g.reconcile(ctx, id, turn)
+	}
+	go g.takeUp(g.ctx)
+	return left.Reconciling + left.Review + left.Delegated, nil
 }
 
 const orphansAtOnce = 200 // in one commit: a start with many orphans must not wait for a sync for each
 
-// orphans marks actions as unknown that were left dispatched.
+// orphans marks actions as unknown that were left dispatched by an owner that is gone.
 func (g *Gateway) orphans(ctx context.Context, ids []action.ID) error {
 	return g.store.Commit(ctx, func(tx store.Tx) error {
 		for _, id := range ids {
 			act, err := tx.Action(id)
-			if err == nil {
-				_, err = g.ready(tx, act)
+			if err != nil {
+				return err
+			}
+			if act.State != action.Dispatched || act.Job != "" || act.Owner == g.lease.owner && g.flights.has(id) {
+				continue // settled since, or on its way
+			}
+			theirs, err := g.others(tx, act)
+			if err == nil && !theirs {
+				_, err = g.orphan(tx, act)
 			}
 			if err != nil {
 				return err
@@ -56,46 +68,115 @@ func (g *Gateway) orphans(ctx context.Context, ids []action.ID) error {
 	})
 }
 
-// Run takes up, from time to time, what is still unknown and can be found out, until ctx ends. Nobody has to call for it.
+// Run takes up, from time to time, what is due, and what an owner left that is gone, until ctx ends. Nobody has to call
+// for it.
 func (g *Gateway) Run(ctx context.Context) {
-	for {
+	for n := 1; ; n++ {
 		select {
 		case <-ctx.Done():
 			return
 		case <-time.After(g.every):
 		}
-		open, err := g.openIn(ctx, action.Unknown)
-		if err != nil {
-			g.log.Error("open actions could not be read", "error", err)
-			continue
+		if n%orphanTurns == 0 {
+			if err := g.findOrphans(ctx); err != nil {
+				g.log.Error("actions of gateways that are gone could not be taken over", "error", err)
+			}
 		}
-		g.reconcile(open)
+		g.takeUp(ctx)
 	}
 }
 
-// sideBySide is how many unknown actions are worked on at a time, so that many of them do not starve those who call now.
-const sideBySide = 8
+const (
+	atOnce      = 64 // due actions are read in pieces, so that a hundred thousand of them are no burden at any moment
+	sideBySide  = 8  // unknown actions that are worked on at a time while no caller waits; else one
+	orphanTurns = 5  // of Run: looking for dispatched actions reads all of them
+)
 
-// reconcile starts work on unknown actions. It returns when all of it has begun, or deed is stopping.
-func (g *Gateway) reconcile(ids []action.ID) {
+// takeUp works on everything that is due now.
+func (g *Gateway) takeUp(ctx context.Context) {
 	turn := make(chan struct{}, sideBySide)
-	for _, id := range ids {
-		act, err := g.store.Action(g.ctx, id)
-		if err != nil || act.State != action.Unknown || act.Recovery != action.Reconciling || until(act) > 0 {
-			continue
-		}
-		select {
-		case turn <- struct{}{}:
-		case <-g.ctx.Done():
+	seen := map[action.ID]bool{}
+	for {
+		due, err := g.due(ctx, atOnce)
+		if err != nil {
+			if ctx.Err() == nil {
+				g.log.Error("what is due could not be read", "error", err)
+			}
 			return
 		}
-		if !g.enter() {
+		news := 0
+		for _, id := range due {
+			if seen[id] { // nothing could be done about it this time
+				continue
+			}
+			seen[id] = true
+			news++
+			if !g.reconcile(ctx, id, turn) {
+				return
+			}
+		}
+		for range sideBySide { // what was begun moves its own time on, and is not found again
+			turn <- struct{}{}
+		}
+		for range sideBySide {
+			<-turn
+		}
+		if news == 0 {
 			return
 		}
-		f := g.flights.join(act.ID, func(f *flight) { g.fly(f, act, nil) })
-		g.flights.leave(f, nil)
-		go func() { <-f.done; <-turn; g.work.Done() }()
 	}
+}
+
+// due lists what is due now, for this gateway.
+func (g *Gateway) due(ctx context.Context, limit int) ([]action.ID, error) {
+	return g.store.Due(ctx, store.Due{For: g.lease.owner, Now: time.Now(), Locked: g.vault.Locked(), Limit: limit})
+}
+
+// reconcile starts work on one action, when it is its turn. Callers go first: while one waits, actions are taken up one by
+// one. It reports false when deed is stopping.
+func (g *Gateway) reconcile(ctx context.Context, id action.ID, turn chan struct{}) bool {
+	for g.flights.awaited() && len(turn) > 0 {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+	select {
+	case turn <- struct{}{}:
+	case <-ctx.Done():
+		return false
+	}
+	if !g.enter() {
+		<-turn
+		return false
+	}
+	act, err := g.store.Action(ctx, id)
+	if err != nil {
+		g.log.Error("an action that is due could not be read", "action_id", id, "error", err)
+		<-turn
+		g.work.Done()
+		return ctx.Err() == nil
+	}
+	f := g.flights.join(id, func(f *flight) { g.fly(f, act, plan{}) })
+	g.flights.leave(f, nil)
+	go func() { <-f.done; <-turn; g.work.Done() }()
+	return true
+}
+
+// findOrphans takes over what owners left that are gone.
+func (g *Gateway) findOrphans(ctx context.Context) error {
+	sent, err := g.openIn(ctx, action.Dispatched)
+	if err != nil {
+		return err
+	}
+	sent = slices.DeleteFunc(sent, g.flights.has)
+	for some := range slices.Chunk(sent, orphansAtOnce) {
+		if err := g.orphans(ctx, some); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // openIn lists the actions in a state.

@@ -45,7 +45,7 @@ func (g *Gateway) resolve(ctx context.Context, call action.Call, run action.Run)
 	a.Asked = action.Asked{
 		Run: run.ID, Actor: call.Actor, Tool: c.Tool,
 		Keyed: call.Caller.Given(), Hinted: call.Caller.Run != "",
-		KeyOnly: c.KeyOnly, Repeat: resolved.RepeatOf != "",
+		KeyOnly: c.KeyOnly, Repeat: resolved.RepeatOf != "", Undoes: call.Undoes,
 	}
 	if err := a.addVariants(g.keys, c, resolved); err != nil {
 		return a, err

@@ -37,7 +37,7 @@ func (g *Gateway) carryOn(ctx context.Context, c claimed) (action.Action, *writt
 	}
 	f := c.flight
 	if f == nil {
-		f = g.flights.join(c.action.ID, func(f *flight) { g.fly(f, c.action, nil) })
+		f = g.flights.join(c.action.ID, func(f *flight) { g.fly(f, c.action, plan{}) })
 	}
 	defer func() { g.flights.leave(f, context.Cause(ctx)) }()
 	select {
