@@ -107,21 +107,6 @@ const (
 	RepeatIgnored                 Repeat = "ignored"
 )
 
-// Lookup is a request without effect that asks the target what became of an action. This version checks it and does not
-// send it.
-type Lookup struct {
-	Method        string
-	Template      string
-	Credential    string
-	Authoritative bool          // "not found" proves that there was no effect
-	Settle        time.Duration // how long after the send "not found" proves nothing yet
-
-	address *address
-	headers []field
-	found   *expression
-	result  *text
-}
-
 // normalizer gives an argument its one spelling.
 type normalizer struct {
 	name   string

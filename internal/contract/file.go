@@ -62,14 +62,16 @@ type keyPart struct {
 }
 
 type lookupPart struct {
-	Request       lookupRequest `json:"request"`
-	Found         string        `json:"found"`
-	Result        string        `json:"result"`
-	Authoritative bool          `json:"authoritative"`
-	Settle        string        `json:"settle"`
+	Request       questionPart `json:"request"`
+	Found         string       `json:"found"`
+	Absent        string       `json:"absent"`
+	Result        string       `json:"result"`
+	Authoritative bool         `json:"authoritative"`
+	Settle        string       `json:"settle"`
+	Marker        string       `json:"marker"`
 }
 
-type lookupRequest struct {
+type questionPart struct {
 	Method     string            `json:"method"`
 	URL        string            `json:"url"`
 	Credential string            `json:"credential"`
@@ -80,6 +82,9 @@ type metadataPart struct {
 	JSON oneOrMore `json:"json"`
 	Form oneOrMore `json:"form"`
 }
+
+// given reports whether idem_key goes to the target.
+func (m metadataPart) given() bool { return len(m.JSON)+len(m.Form) > 0 }
 
 // value is any JSON value, kept as a canonical tree.
 type value struct {
