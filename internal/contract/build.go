@@ -40,6 +40,7 @@ func build(doc document) (*Contract, LoadErrors) {
 	f.words(c, raw)
 	f.rules(c, raw)
 	f.lookup(c, raw)
+	f.poll(c, raw)
 	f.uses(c)
 	if len(f.list) > 0 {
 		return nil, sorted(f.list)

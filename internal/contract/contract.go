@@ -45,6 +45,7 @@ type Contract struct {
 	Normalized []string // names of arguments that have a normalizer
 	Redact     []string // JSON pointers of arguments that are not shown
 	Lookup     *Lookup  // how the target can be asked; nil where it cannot
+	Poll       *Poll    // how a target that finishes later is asked; nil where it answers at once
 
 	args     *input
 	address  *address
@@ -114,8 +115,9 @@ type normalizer struct {
 	text   *text
 }
 
-// rule is one of done_when, no_effect_when and retry_when.
+// rule is one of done_when, no_effect_when, retry_when and poll.accepted_when.
 type rule struct {
+	path    string
 	name    string
 	expr    *expression
 	verdict action.Verdict

@@ -17,6 +17,7 @@ type file struct {
 	Resource     string            `json:"resource"`
 	OnLost       lostPart          `json:"on_lost_response"`
 	Lookup       *lookupPart       `json:"lookup"`
+	Poll         *pollPart         `json:"poll"`
 	Metadata     metadataPart      `json:"metadata"`
 	Volatile     []string          `json:"volatile"`
 	Normalize    map[string]string `json:"normalize"`
@@ -69,6 +70,17 @@ type lookupPart struct {
 	Authoritative bool         `json:"authoritative"`
 	Settle        string       `json:"settle"`
 	Marker        string       `json:"marker"`
+}
+
+type pollPart struct {
+	AcceptedWhen string       `json:"accepted_when"`
+	Job          string       `json:"job"`
+	Request      questionPart `json:"request"`
+	DoneWhen     string       `json:"done_when"`
+	NoEffectWhen string       `json:"no_effect_when"`
+	Result       string       `json:"result"`
+	Every        string       `json:"every"`
+	GiveUpAfter  string       `json:"give_up_after"`
 }
 
 type questionPart struct {

@@ -6,6 +6,9 @@ import (
 	"deed.dev/deed/internal/action"
 )
 
+// ruleAccepted is the rule that says that the target has taken the work on.
+const ruleAccepted = "accepted_when"
+
 // Why no rule spoke.
 const (
 	ruleNone       = "no_rule_matches"
@@ -33,6 +36,8 @@ func (c *Contract) Judge(r action.Response) action.Verdict {
 		}
 	}
 	switch {
+	case len(spoke) == 1 && spoke[0].Rule == ruleAccepted:
+		return c.Poll.accepted(answer)
 	case len(spoke) == 1:
 		return spoke[0]
 	case len(spoke) > 1:

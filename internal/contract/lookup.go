@@ -3,7 +3,6 @@ package contract
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"deed.dev/deed/internal/action"
@@ -37,28 +36,32 @@ func (f *faults) lookup(c *Contract, raw file) {
 	own := []string{"action_id", "idem_key"}
 	l := &Lookup{Authoritative: raw.Lookup.Authoritative, byRequest: raw.Lookup.Marker == markerByRequest}
 	l.request = f.question(at+"/request", c, raw.Lookup.Request, own...)
-	l.found = f.condition(at+"/found", raw.Lookup.Found, ofFinding)
-	l.absent = f.condition(at+"/absent", raw.Lookup.Absent, ofFinding)
+	l.found = f.finding(at+"/found", raw.Lookup.Found, c, own)
+	l.absent = f.finding(at+"/absent", raw.Lookup.Absent, c, own)
 	l.result = f.result(at+"/result", raw.Lookup.Result, c, own)
-	asked := l.request.uses
-	if l.found != nil {
-		asked = append(slices.Clone(asked), f.owns(at+"/found", []*expression{l.found}, c, own)...)
-	}
-	if l.absent != nil {
-		f.owns(at+"/absent", []*expression{l.absent}, c, own)
-	}
 	l.Settle = f.duration(at+"/settle", raw.Lookup.Settle, 0, 0, day)
 	if l.Authoritative && raw.Lookup.Settle == "" {
 		f.add(at+"/authoritative", "a look-up proves absence only after a time to settle", "add settle, such as 30s")
 	}
-	if l.byRequest && len(asked) == 0 && !f.any(at+"/request") && !f.any(at+"/found") {
+	named := len(l.request.uses) > 0 || l.found != nil && l.found.touches("deed")
+	if l.byRequest && !named && !f.any(at+"/request") && !f.any(at+"/found") {
 		f.add(at+"/marker", "neither the request nor found names the action", "use deed.action_id or deed.idem_key, or leave marker out")
 	}
 	if !c.Key.Given() && !c.metadata.given() {
 		f.addAt(f.places.key(at), at, "nothing carries the action's id or idem_key to the target, so nothing there could be told from "+
 			"a look-alike", "say metadata or on_lost_response.key")
 	}
+	f.contradictions(rule{at + "/found", "found", l.found, action.Verdict{}}, rule{at + "/absent", "absent", l.absent, action.Verdict{}})
 	c.Lookup = l
+}
+
+// finding compiles a condition on an answer to a question.
+func (f *faults) finding(path, source string, c *Contract, own []string) *expression {
+	e := f.condition(path, source, ofFinding)
+	if e != nil {
+		f.owns(path, []*expression{e}, c, own)
+	}
+	return e
 }
 
 // result compiles what a question brings back as the tool's result: one expression, or nothing for the whole answer.

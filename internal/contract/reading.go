@@ -94,6 +94,12 @@ func (a *reading) result(t *text) (body []byte, given bool, err error) {
 	return body, true, nil
 }
 
+// intelligible reports whether the body is JSON, or there is none.
+func (a *reading) intelligible() bool {
+	a.parse()
+	return a.readable || len(a.response.Body) == 0 && !a.response.Truncated
+}
+
 // succeeded reports whether the target says that it did what it was asked.
 func (a *reading) succeeded() bool { return a.response.Status/100 == 2 }
 

@@ -39,6 +39,9 @@ func (f *faults) uses(c *Contract) {
 	if c.Lookup != nil {
 		f.questionUses("/lookup/request", c.Lookup.request, after)
 	}
+	if c.Poll != nil {
+		f.questionUses("/poll/request", c.Poll.request, after)
+	}
 	f.volatileUses(c)
 }
 
