@@ -35,6 +35,7 @@ type Contract struct {
 	KeepResult  time.Duration
 	Key         Key
 	KeyLife     time.Duration // how long after the first send a resend with the same key may start; 0 where it never may
+	ReviewAfter time.Duration // how long deed looks for evidence of a lost outcome before a person is asked
 	Scope       Scope
 	KeyOnly     bool // equal calls side by side are normal work
 	EachUse     bool // a person approves each action
@@ -46,6 +47,7 @@ type Contract struct {
 	Redact     []string // JSON pointers of arguments that are not shown
 	Lookup     *Lookup  // how the target can be asked; nil where it cannot
 	Poll       *Poll    // how a target that finishes later is asked; nil where it answers at once
+	Undo       *Undo    // what undoes it; nil where nothing does
 
 	args     *input
 	address  *address

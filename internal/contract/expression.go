@@ -37,6 +37,7 @@ const (
 	ofAnswer   scope = "status, headers and body"       // the target's answer
 	ofQuestion scope = "args and deed"                  // the arguments and the identity of the action that is asked about
 	ofFinding  scope = "status, headers, body and deed" // the target's answer to a question, and the same identity
+	ofUndo     scope = "args and result"                // the arguments of the action that is undone, and its recorded result
 )
 
 // scopes holds one CEL environment for each scope. Times, durations and time zones are left out: a contract that read
@@ -46,6 +47,7 @@ var scopes = map[scope]func() (*cel.Env, error){
 	ofAnswer:   environment(answerVariables...),
 	ofQuestion: environment(cel.Variable("args", cel.DynType), identityVariable),
 	ofFinding:  environment(append(slices.Clone(answerVariables), identityVariable)...),
+	ofUndo:     environment(cel.Variable("args", cel.DynType), cel.Variable("result", cel.DynType)),
 }
 
 var (

@@ -18,6 +18,7 @@ type file struct {
 	OnLost       lostPart          `json:"on_lost_response"`
 	Lookup       *lookupPart       `json:"lookup"`
 	Poll         *pollPart         `json:"poll"`
+	Undo         *undoPart         `json:"undo"`
 	Metadata     metadataPart      `json:"metadata"`
 	Volatile     []string          `json:"volatile"`
 	Normalize    map[string]string `json:"normalize"`
@@ -45,13 +46,14 @@ type httpPart struct {
 }
 
 type lostPart struct {
-	Class     string   `json:"class"`
-	Key       *keyPart `json:"key"`
-	AttachFor string   `json:"attach_for"`
-	Scope     string   `json:"scope"`
-	Match     string   `json:"match"`
-	Evidence  string   `json:"evidence"`
-	Margin    string   `json:"margin"`
+	Class       string   `json:"class"`
+	Key         *keyPart `json:"key"`
+	AttachFor   string   `json:"attach_for"`
+	Scope       string   `json:"scope"`
+	Match       string   `json:"match"`
+	Evidence    string   `json:"evidence"`
+	Margin      string   `json:"margin"`
+	ReviewAfter string   `json:"review_after"`
 }
 
 type keyPart struct {
@@ -81,6 +83,11 @@ type pollPart struct {
 	Result       string       `json:"result"`
 	Every        string       `json:"every"`
 	GiveUpAfter  string       `json:"give_up_after"`
+}
+
+type undoPart struct {
+	Tool      string `json:"tool"`
+	Arguments value  `json:"arguments"`
 }
 
 type questionPart struct {

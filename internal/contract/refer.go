@@ -42,6 +42,11 @@ func (f *faults) uses(c *Contract) {
 	if c.Poll != nil {
 		f.questionUses("/poll/request", c.Poll.request, after)
 	}
+	if c.Undo != nil {
+		for _, t := range c.Undo.arguments.texts() {
+			f.textUses(t, after, t.whole() == nil)
+		}
+	}
 	f.volatileUses(c)
 }
 
