@@ -9,7 +9,7 @@ const (
 	formType = "application/x-www-form-urlencoded"
 )
 
-// node is one value of a body: a list, an object, a text with expressions, or a literal.
+// node is one value of a body, or of the arguments of an undo: a list, an object, a text with expressions, or a literal.
 type node struct {
 	object  map[string]*node
 	list    []*node
@@ -17,23 +17,23 @@ type node struct {
 	literal any
 }
 
-// tree compiles a body, value by value.
-func (f *faults) tree(path string, v any) *node {
+// tree compiles a body or other arguments, value by value.
+func (f *faults) tree(path string, v any, in scope) *node {
 	switch v := v.(type) {
 	case map[string]any:
 		n := &node{object: map[string]*node{}}
 		for _, name := range sortedKeys(v) {
-			n.object[name] = f.tree(child(path, name), v[name])
+			n.object[name] = f.tree(child(path, name), v[name], in)
 		}
 		return n
 	case []any:
 		n := &node{list: make([]*node, len(v))}
 		for i, element := range v {
-			n.list[i] = f.tree(item(path, i), element)
+			n.list[i] = f.tree(item(path, i), element, in)
 		}
 		return n
 	case string:
-		return &node{text: f.text(path, v, ofCall)}
+		return &node{text: f.text(path, v, in)}
 	default:
 		return &node{literal: v}
 	}
@@ -56,7 +56,7 @@ func (n *node) texts() []*text {
 	return all
 }
 
-// value computes a body. A member or element whose whole text gives nothing is left out.
+// value computes the tree. A member or element whose whole text gives nothing is left out.
 func (n *node) value(variables map[string]any) (value any, present bool, err error) {
 	switch {
 	case n.text != nil:

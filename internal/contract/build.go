@@ -40,6 +40,8 @@ func build(doc document) (*Contract, LoadErrors) {
 	f.words(c, raw)
 	f.rules(c, raw)
 	f.lookup(c, raw)
+	f.poll(c, raw)
+	f.undo(c, raw)
 	f.uses(c)
 	if len(f.list) > 0 {
 		return nil, sorted(f.list)
@@ -97,12 +99,12 @@ func (f *faults) body(c *Contract, h httpPart) {
 	case (h.JSON.given || h.Form != nil) && (h.Method == "GET" || h.Method == "HEAD"):
 		f.addAt(f.places.key("/http/method"), "/http/method", h.Method+" carries no body", "put the arguments into the query: {?name}")
 	case h.JSON.given:
-		c.body, c.media = f.tree("/http/json", h.JSON.tree), jsonType
+		c.body, c.media = f.tree("/http/json", h.JSON.tree, ofCall), jsonType
 	case h.Form != nil:
 		fields := make(map[string]any, len(h.Form))
 		for name, v := range h.Form {
 			fields[name] = v.tree
 		}
-		c.body, c.media, c.form = f.tree("/http/form", fields), formType, true
+		c.body, c.media, c.form = f.tree("/http/form", fields, ofCall), formType, true
 	}
 }

@@ -35,6 +35,7 @@ type Contract struct {
 	KeepResult  time.Duration
 	Key         Key
 	KeyLife     time.Duration // how long after the first send a resend with the same key may start; 0 where it never may
+	ReviewAfter time.Duration // how long deed looks for evidence of a lost outcome before a person is asked
 	Scope       Scope
 	KeyOnly     bool // equal calls side by side are normal work
 	EachUse     bool // a person approves each action
@@ -45,6 +46,8 @@ type Contract struct {
 	Normalized []string // names of arguments that have a normalizer
 	Redact     []string // JSON pointers of arguments that are not shown
 	Lookup     *Lookup  // how the target can be asked; nil where it cannot
+	Poll       *Poll    // how a target that finishes later is asked; nil where it answers at once
+	Undo       *Undo    // what undoes it; nil where nothing does
 
 	args     *input
 	address  *address
@@ -107,21 +110,6 @@ const (
 	RepeatIgnored                 Repeat = "ignored"
 )
 
-// Lookup is a request without effect that asks the target what became of an action. This version checks it and does not
-// send it.
-type Lookup struct {
-	Method        string
-	Template      string
-	Credential    string
-	Authoritative bool          // "not found" proves that there was no effect
-	Settle        time.Duration // how long after the send "not found" proves nothing yet
-
-	address *address
-	headers []field
-	found   *expression
-	result  *text
-}
-
 // normalizer gives an argument its one spelling.
 type normalizer struct {
 	name   string
@@ -129,8 +117,9 @@ type normalizer struct {
 	text   *text
 }
 
-// rule is one of done_when, no_effect_when and retry_when.
+// rule is one of done_when, no_effect_when, retry_when and poll.accepted_when.
 type rule struct {
+	path    string
 	name    string
 	expr    *expression
 	verdict action.Verdict

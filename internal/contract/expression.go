@@ -2,6 +2,7 @@ package contract
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -32,23 +33,31 @@ type expression struct {
 type scope string
 
 const (
-	ofCall   scope = "args"                     // the arguments of the call
-	ofAnswer scope = "status, headers and body" // the target's answer
-	ofLookup scope = "args and deed"            // the arguments and the identity of the action that is looked up
+	ofCall     scope = "args"                           // the arguments of the call
+	ofAnswer   scope = "status, headers and body"       // the target's answer
+	ofQuestion scope = "args and deed"                  // the arguments and the identity of the action that is asked about
+	ofFinding  scope = "status, headers, body and deed" // the target's answer to a question, and the same identity
+	ofUndo     scope = "args and result"                // the arguments of the action that is undone, and its recorded result
 )
 
 // scopes holds one CEL environment for each scope. Times, durations and time zones are left out: a contract that read
 // them would resolve one call into two operations.
 var scopes = map[scope]func() (*cel.Env, error){
-	ofCall: environment(cel.Variable("args", cel.DynType)),
-	ofAnswer: environment(
+	ofCall:     environment(cel.Variable("args", cel.DynType)),
+	ofAnswer:   environment(answerVariables...),
+	ofQuestion: environment(cel.Variable("args", cel.DynType), identityVariable),
+	ofFinding:  environment(append(slices.Clone(answerVariables), identityVariable)...),
+	ofUndo:     environment(cel.Variable("args", cel.DynType), cel.Variable("result", cel.DynType)),
+}
+
+var (
+	answerVariables = []cel.EnvOption{
 		cel.Variable("status", cel.IntType),
 		cel.Variable("headers", cel.MapType(cel.StringType, cel.StringType)),
-		cel.Variable("body", cel.DynType)),
-	ofLookup: environment(
-		cel.Variable("args", cel.DynType),
-		cel.Variable("deed", cel.MapType(cel.StringType, cel.StringType))),
-}
+		cel.Variable("body", cel.DynType),
+	}
+	identityVariable = cel.Variable("deed", cel.MapType(cel.StringType, cel.StringType))
+)
 
 func environment(variables ...cel.EnvOption) func() (*cel.Env, error) {
 	return sync.OnceValues(func() (*cel.Env, error) {

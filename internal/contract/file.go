@@ -17,6 +17,8 @@ type file struct {
 	Resource     string            `json:"resource"`
 	OnLost       lostPart          `json:"on_lost_response"`
 	Lookup       *lookupPart       `json:"lookup"`
+	Poll         *pollPart         `json:"poll"`
+	Undo         *undoPart         `json:"undo"`
 	Metadata     metadataPart      `json:"metadata"`
 	Volatile     []string          `json:"volatile"`
 	Normalize    map[string]string `json:"normalize"`
@@ -44,13 +46,14 @@ type httpPart struct {
 }
 
 type lostPart struct {
-	Class     string   `json:"class"`
-	Key       *keyPart `json:"key"`
-	AttachFor string   `json:"attach_for"`
-	Scope     string   `json:"scope"`
-	Match     string   `json:"match"`
-	Evidence  string   `json:"evidence"`
-	Margin    string   `json:"margin"`
+	Class       string   `json:"class"`
+	Key         *keyPart `json:"key"`
+	AttachFor   string   `json:"attach_for"`
+	Scope       string   `json:"scope"`
+	Match       string   `json:"match"`
+	Evidence    string   `json:"evidence"`
+	Margin      string   `json:"margin"`
+	ReviewAfter string   `json:"review_after"`
 }
 
 type keyPart struct {
@@ -62,14 +65,32 @@ type keyPart struct {
 }
 
 type lookupPart struct {
-	Request       lookupRequest `json:"request"`
-	Found         string        `json:"found"`
-	Result        string        `json:"result"`
-	Authoritative bool          `json:"authoritative"`
-	Settle        string        `json:"settle"`
+	Request       questionPart `json:"request"`
+	Found         string       `json:"found"`
+	Absent        string       `json:"absent"`
+	Result        string       `json:"result"`
+	Authoritative bool         `json:"authoritative"`
+	Settle        string       `json:"settle"`
+	Marker        string       `json:"marker"`
 }
 
-type lookupRequest struct {
+type pollPart struct {
+	AcceptedWhen string       `json:"accepted_when"`
+	Job          string       `json:"job"`
+	Request      questionPart `json:"request"`
+	DoneWhen     string       `json:"done_when"`
+	NoEffectWhen string       `json:"no_effect_when"`
+	Result       string       `json:"result"`
+	Every        string       `json:"every"`
+	GiveUpAfter  string       `json:"give_up_after"`
+}
+
+type undoPart struct {
+	Tool      string `json:"tool"`
+	Arguments value  `json:"arguments"`
+}
+
+type questionPart struct {
 	Method     string            `json:"method"`
 	URL        string            `json:"url"`
 	Credential string            `json:"credential"`
@@ -80,6 +101,9 @@ type metadataPart struct {
 	JSON oneOrMore `json:"json"`
 	Form oneOrMore `json:"form"`
 }
+
+// given reports whether idem_key goes to the target.
+func (m metadataPart) given() bool { return len(m.JSON)+len(m.Form) > 0 }
 
 // value is any JSON value, kept as a canonical tree.
 type value struct {

@@ -1,12 +1,13 @@
 package contract
 
 import (
-	"strings"
+	"errors"
 
-	"cel.dev/cel-go/common/types"
 	"deed.dev/deed/internal/action"
-	"deed.dev/deed/internal/canonical"
 )
+
+// ruleAccepted is the rule that says that the target has taken the work on.
+const ruleAccepted = "accepted_when"
 
 // Why no rule spoke.
 const (
@@ -20,33 +21,23 @@ const (
 // status: a 500 may come after the effect, and a redirect too. When rules contradict each other, or one of them cannot be
 // evaluated, nothing is proved either.
 func (c *Contract) Judge(r action.Response) action.Verdict {
-	variables := map[string]any{"status": int64(r.Status), "headers": headerMap(r.Header), "body": nil}
-	for _, rule := range c.rules {
-		if rule.expr.touches("body") && !r.Truncated {
-			variables["body"] = parsedBody(r.Body)
-			break
-		}
-	}
+	answer := readAnswer(r, Identity{})
 	var spoke []action.Verdict
 	skipped := false
 	for _, rule := range c.rules {
-		if r.Truncated && rule.expr.touches("body") {
+		holds, err := answer.holds(rule.expr)
+		switch {
+		case errors.Is(err, errIncomplete):
 			skipped = true
-			continue
-		}
-		value, err := rule.expr.eval(variables)
-		if err != nil {
+		case err != nil:
 			return action.Verdict{Rule: ruleError}
-		}
-		holds, ok := value.(types.Bool)
-		if !ok {
-			return action.Verdict{Rule: ruleError}
-		}
-		if holds {
+		case holds:
 			spoke = append(spoke, rule.verdict)
 		}
 	}
 	switch {
+	case len(spoke) == 1 && spoke[0].Rule == ruleAccepted:
+		return c.Poll.accepted(answer)
 	case len(spoke) == 1:
 		return spoke[0]
 	case len(spoke) > 1:
@@ -56,26 +47,4 @@ func (c *Contract) Judge(r action.Response) action.Verdict {
 	default:
 		return action.Verdict{Rule: ruleNone}
 	}
-}
-
-// headerMap gives the header fields lower-case names, since HTTP compares them so.
-func headerMap(header map[string][]string) map[string]string {
-	m := make(map[string]string, len(header))
-	for _, name := range sortedKeys(header) {
-		lower, value := strings.ToLower(name), strings.Join(header[name], ", ")
-		if first, twice := m[lower]; twice {
-			value = first + ", " + value
-		}
-		m[lower] = value
-	}
-	return m
-}
-
-// parsedBody is the body as JSON, or null when it is none.
-func parsedBody(body []byte) any {
-	value, err := canonical.ParseMax(body, mostResponse)
-	if err != nil {
-		return nil
-	}
-	return value
 }

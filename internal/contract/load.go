@@ -40,10 +40,9 @@ func Load(dir string) (*Set, error) {
 		}
 		all = append(all, contracts...)
 	}
-	set, err := NewSet(all...)
-	var list LoadErrors
-	if errors.As(err, &list) {
-		faults = append(faults, list...)
+	set, list := distinct(all)
+	if faults = append(faults, list...); len(faults) == 0 { // a tool with a fault is not missing
+		faults = set.undos()
 	}
 	if len(faults) > 0 {
 		return nil, sorted(faults)
@@ -69,8 +68,21 @@ func Parse(file string, data []byte) ([]*Contract, error) {
 	return contracts, nil
 }
 
-// NewSet puts contracts together. Two tools with one name are an error that names both files.
+// NewSet puts contracts together. The error is a LoadErrors: two tools with one name, or an undo that the tool it names
+// cannot do.
 func NewSet(contracts ...*Contract) (*Set, error) {
+	s, faults := distinct(contracts)
+	if len(faults) == 0 {
+		faults = s.undos()
+	}
+	if len(faults) > 0 {
+		return nil, faults
+	}
+	return s, nil
+}
+
+// distinct puts contracts in the order of their names, and names those whose name is taken.
+func distinct(contracts []*Contract) (*Set, LoadErrors) {
 	s := &Set{byName: map[string]*Contract{}}
 	var faults LoadErrors
 	for _, c := range contracts {
@@ -83,11 +95,8 @@ func NewSet(contracts ...*Contract) (*Set, error) {
 		s.byName[c.Tool] = c
 		s.tools = append(s.tools, c)
 	}
-	if len(faults) > 0 {
-		return nil, faults
-	}
 	slices.SortFunc(s.tools, func(a, b *Contract) int { return strings.Compare(a.Tool, b.Tool) })
-	return s, nil
+	return s, faults
 }
 
 // Tools lists the contracts in the order of their names.

@@ -9,6 +9,11 @@ import (
 	"deed.dev/deed/internal/action"
 )
 
+const (
+	defaultReview = time.Hour
+	mostReview    = 30 * day
+)
+
 // loss reads what may be done after the response was lost. The method plays no part in it: a PUT may notify people, and a
 // POST may be safe.
 func (f *faults) loss(c *Contract, raw file) {
@@ -30,6 +35,7 @@ func (f *faults) loss(c *Contract, raw file) {
 	}
 	f.key(c, l)
 	f.windows(c, raw)
+	c.ReviewAfter = f.duration(at+"/review_after", l.ReviewAfter, defaultReview, time.Second, mostReview)
 	if c.Class == action.StatusQueryable && raw.Lookup == nil && !f.any("/lookup") {
 		f.add(at+"/class", "status_queryable needs a way to ask the target", "add lookup, or choose blocked_after_unknown")
 	}

@@ -19,7 +19,7 @@ func (r Resolved) Target() string {
 // where the contract makes the action searchable. The same input gives the same bytes.
 func (r Resolved) Operation(id action.ID, idemKey string) (action.Operation, error) {
 	c := r.Contract
-	if id == "" || idemKey == "" && len(c.metadata.JSON)+len(c.metadata.Form) > 0 {
+	if id == "" || idemKey == "" && c.metadata.given() {
 		return action.Operation{}, fmt.Errorf("operation of %s: the action has no identity yet", c.Tool)
 	}
 	body, err := r.fill(string(id), idemKey)

@@ -37,9 +37,14 @@ func (f *faults) uses(c *Contract) {
 	}
 	f.addressUses("/http/url", c.address, after)
 	if c.Lookup != nil {
-		f.addressUses("/lookup/request/url", c.Lookup.address, after)
-		for _, h := range c.Lookup.headers {
-			f.textUses(h.value, after, true)
+		f.questionUses("/lookup/request", c.Lookup.request, after)
+	}
+	if c.Poll != nil {
+		f.questionUses("/poll/request", c.Poll.request, after)
+	}
+	if c.Undo != nil {
+		for _, t := range c.Undo.arguments.texts() {
+			f.textUses(t, after, t.whole() == nil)
 		}
 	}
 	f.volatileUses(c)
@@ -136,6 +141,14 @@ func (f *faults) addressUses(path string, a *address, v view) {
 				}
 			}
 		}
+	}
+}
+
+// questionUses checks the arguments of a request that asks the target.
+func (f *faults) questionUses(path string, q question, v view) {
+	f.addressUses(path+"/url", q.address, v)
+	for _, h := range q.headers {
+		f.textUses(h.value, v, true)
 	}
 }
 

@@ -41,25 +41,8 @@ type Resolved struct {
 // never a value.
 func (c *Contract) Resolve(raw []byte) (Resolved, error) {
 	r := Resolved{Contract: c}
-	args, err := c.read(raw, &r)
+	args, err := c.arguments(raw, &r)
 	if err != nil {
-		return Resolved{}, err
-	}
-	if r.Requested, err = canonical.Marshal(args); err != nil {
-		return Resolved{}, invalid("the arguments have no canonical form")
-	}
-	if err := c.args.check(args); err != nil {
-		return Resolved{}, err
-	}
-	if r.Steps, err = c.args.fill(args); err != nil {
-		return Resolved{}, err
-	}
-	if len(r.Steps) > 0 {
-		if err := c.args.check(args); err != nil {
-			return Resolved{}, err
-		}
-	}
-	if args, err = c.normalize(args, &r); err != nil {
 		return Resolved{}, err
 	}
 	if err := c.digestible(args, &r); err != nil {
@@ -72,6 +55,29 @@ func (c *Contract) Resolve(raw []byte) (Resolved, error) {
 		return Resolved{}, err
 	}
 	return r, nil
+}
+
+// arguments checks the arguments of a call, and gives them with defaults and in their one spelling.
+func (c *Contract) arguments(raw []byte, r *Resolved) (map[string]any, error) {
+	args, err := c.read(raw, r)
+	if err != nil {
+		return nil, err
+	}
+	if r.Requested, err = canonical.Marshal(args); err != nil {
+		return nil, invalid("the arguments have no canonical form")
+	}
+	if err := c.args.check(args); err != nil {
+		return nil, err
+	}
+	if r.Steps, err = c.args.fill(args); err != nil {
+		return nil, err
+	}
+	if len(r.Steps) > 0 {
+		if err := c.args.check(args); err != nil {
+			return nil, err
+		}
+	}
+	return c.normalize(args, r)
 }
 
 func invalid(format string, values ...any) error {

@@ -47,7 +47,7 @@ func (noLoader) Load(string) (any, error) {
 }
 
 // later names the channels and forms that other versions of the format have.
-var later = []string{"ssh", "sql", "mcp", "steps", "run", "undo"}
+var later = []string{"ssh", "sql", "mcp", "steps", "run"}
 
 // shape checks the document against the schema and gives it back without what does not fit, so that the other checks can
 // go on and every fault is named at once.
@@ -95,7 +95,14 @@ var missing = map[string]string{
 	"/http/method":                 "name one of GET, HEAD, POST, PUT, PATCH and DELETE",
 	"/http/url":                    "write https://HOST/PATH with {name} for an argument",
 	"/lookup/request":              "write request: {method: GET, url: …}",
+	"/lookup/request/url":          "write https://HOST/PATH with {deed.idem_key}, {deed.action_id} or {name} for an argument",
 	"/lookup/found":                "say which answer shows the effect",
+	"/poll/accepted_when":          "say which answer means that the work is taken on, for example ${status == 202}",
+	"/poll/job":                    "say where its id stands, for example ${body.id}",
+	"/poll/request":                "write request: {method: GET, url: …} with {deed.job}",
+	"/poll/request/url":            "write https://HOST/PATH with {deed.job}",
+	"/poll/done_when":              "say which answer proves the effect",
+	"/undo/tool":                   "name the tool that undoes the action",
 }
 
 func (f *faults) unknownField(path string, tree any) {
