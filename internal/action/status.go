@@ -5,6 +5,15 @@ import (
 	"math"
 )
 
+// The tools that every front door for agents offers beside those of the contracts. They read and send nothing.
+const (
+	ToolStatus = "action_status" // how an action of the caller's stands
+	ToolWait   = "action_wait"   // the same, once it is settled or the time is over
+)
+
+// HelperTool reports whether a name is one of deed's own tools, which no contract may take.
+func HelperTool(name string) bool { return name == ToolStatus || name == ToolWait }
+
 // Status is the machine-readable half of every answer, the same at every front door.
 type Status struct {
 	ActionID    ID         `json:"action_id,omitempty"`
