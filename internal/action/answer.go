@@ -121,7 +121,7 @@ func CodeFor(a Action, attached bool) Code {
 			return CodeAttemptsExhausted
 		case a.FailureClass == NotSent:
 			return CodeNotSent
-		case attached:
+		case attached, a.FailureClass == NoEffectConfirmed: // nobody refused it: it was found so afterwards
 			return CodePreviouslyFailed
 		default:
 			return CodeTargetRefused

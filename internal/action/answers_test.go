@@ -35,18 +35,19 @@ const (
 
 // sections are the states in the order of the document, each with the ways in which an action may stand there.
 var sections = []struct {
-	state action.State
-	ways  []told
+	state   action.State
+	example string // the way whose facts the document shows
+	ways    []told
 }{
-	{action.Accepted, []told{{when: "nobody has taken it up"}}},
-	{action.AwaitingApproval, []told{{when: "a person has to approve it"}}},
-	{action.Authorized, []told{
+	{action.Accepted, "nobody has taken it up", []told{{when: "nobody has taken it up"}}},
+	{action.AwaitingApproval, "a person has to approve it", []told{{when: "a person has to approve it"}}},
+	{action.Authorized, "the target asked to come later", []told{
 		{when: "nothing was sent yet"},
 		{when: "the target asked to come later", answer: action.Answer{RetryAfter: 30 * time.Second}, change: func(a *action.Action) {
 			a.Attempt, a.Reason = 1, "asked_to_come_later"
 		}},
 	}},
-	{action.Dispatched, []told{
+	{action.Dispatched, "the same, with the target's own id of the job", []told{
 		{when: "the target has not answered yet"},
 		{when: "the target has accepted it and finishes later", answer: action.Answer{RetryAfter: 1500 * time.Millisecond}, change: func(a *action.Action) {
 			a.Job, a.TargetStatus = "sha256:job", 202
@@ -55,7 +56,7 @@ var sections = []struct {
 			a.Job, a.TargetStatus = "sha256:job", 202
 		}},
 	}},
-	{action.Unknown, []told{
+	{action.Unknown, "a person has to settle it", []told{
 		{when: "deed reads again", change: unknownAs(action.ReadOnly, nil)},
 		{when: "deed sends it again under the same key", answer: action.Answer{RetryAfter: 200 * time.Millisecond},
 			change: unknownAs(action.RepeatableWithKey, func(a *action.Action) { a.ResendBefore = toldSent.Add(23 * time.Hour) })},
@@ -78,7 +79,7 @@ var sections = []struct {
 		{when: "the same, and the target had accepted it", answer: action.Answer{Job: "j1"}, change: reviewed(func(a *action.Action) { a.Job = "sha256:job" })},
 		{when: "a reviewer has closed it without knowing", change: reviewed(func(a *action.Action) { a.Abandoned = true })},
 	}},
-	{action.Completed, []told{
+	{action.Completed, "the target answered", []told{
 		{when: "the target answered", answer: action.Answer{Result: []byte(`{"id":"ch_1"}`), ResultSize: 13}, change: func(a *action.Action) { a.TargetStatus = 201 }},
 		{when: "only a part of the answer arrived", answer: action.Answer{Complete: false, ResultSize: 900}, change: func(a *action.Action) { a.TargetStatus = 201 }},
 		{when: "the answer could not be searched for secrets", answer: action.Answer{Withheld: true, ResultSize: 900}, change: func(a *action.Action) { a.TargetStatus = 201 }},
@@ -90,7 +91,7 @@ var sections = []struct {
 			change: func(a *action.Action) { a.TargetStatus = 500 }},
 		{when: "it is not said what settled it", change: unanswered(0)},
 	}},
-	{action.Failed, []told{
+	{action.Failed, "the target refused it", []told{
 		{when: "nothing was sent, and attempts are left", change: failedAs(action.NotSent, "dial_failed", 0)},
 		{when: "nothing was sent, and no attempt is left", change: func(a *action.Action) {
 			failedAs(action.NotSent, "dial_failed", 0)(a)
@@ -103,7 +104,7 @@ var sections = []struct {
 		{when: "a reviewer found none", answer: action.Answer{SettledBy: action.SettledByReviewer}, change: failedAs(action.NoEffectConfirmed, "", 0)},
 		{when: "it is not said what settled it", change: failedAs(action.NoEffectConfirmed, "", 0)},
 	}},
-	{action.Rejected, []told{
+	{action.Rejected, "a rule denied it", []told{
 		{when: "a person denied it", change: rejectedAs(action.Denied)},
 		{when: "a rule denied it", change: rejectedAs(action.Policy)},
 		{when: "its permission was revoked", change: rejectedAs(action.Revoked)},
