@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
+	"strings"
 	"testing"
 
 	"deed.dev/deed/internal/action"
@@ -119,4 +121,84 @@ func TestRetryRuleDocumentIsPrintedFromTheTable(t *testing.T) {
 	b.WriteString("\nThe attempts of an action are bounded by its contract over all layers that may ask: a retry of a retry of a retry counts\n" +
 		"against the same number.\n")
 	golden(t, "retry-rule.md", b.Bytes())
+}
+
+// UN-21, API-19: what agents are told, on a page that is printed from the code.
+func TestAnswersDocumentIsPrintedFromTheCode(t *testing.T) {
+	var b bytes.Buffer
+	b.WriteString("# What an agent is told\n\nPrinted from `internal/action` by its tests. Every answer has one sentence for the model and the same facts as data, under\n" +
+		"`deed` in the structured content of an MCP result. It is the same whether it comes from a call, from a call that\n" +
+		"attaches, or from `action_status` and `action_wait`.\n\n" +
+		"These two tools stand beside those of the contracts, whose names they cannot have. Both take an `action_id` (or\n" +
+		"`execution_id`, its other name) of an earlier answer, send nothing and change nothing. `action_wait` answers when nothing more\n" +
+		"will become of the action by itself, or after `seconds`, or after what the gateway allows (`wait` in its configuration, which\n" +
+		"is also what holds without `seconds`). An agent sees its own actions only; where several share a token, those of the run that\n" +
+		"the call names (`dev.deed/run`). Any other id is answered `" + string(action.CodeNoSuchAction) + "`, whether or not there is such an action.\n\n" +
+		"An answer without a proved effect has a `code` ([errors](errors.md)) and is marked as an error in MCP, so that nobody takes\n" +
+		"it for a success. It always carries its `state`: a client that retries on every error has in hand what it needs to see that\n" +
+		"the same call attaches and does nothing twice.\n\n" +
+		"A call that attaches, and a look at an action, is told the same after \"Nothing new was done; this is " + toldID + " of\n" +
+		clockOfDoc + ".\", and a failure is then `" + string(action.CodePreviouslyFailed) + "` unless it can be tried again. Rows of attached calls that\n" +
+		"differ in more are shown.\n\n" +
+		"| next | what the caller can do |\n|---|---|\n")
+	for _, n := range []struct{ word, means string }{
+		{action.NextWait, "make the same call again: it attaches and waits; or `action_wait`"},
+		{action.NextStatus, "`action_status` with the `action_id`"},
+		{action.NextReview, "a person has to settle it: say so to whoever the agent works for"},
+		{action.NextRetry, "make the same call again now, or after `retry_after_seconds`"},
+		{action.NextRepeat, "do it a second time on purpose, with `repeat_of`"},
+		{action.NextChange, "this call leads nowhere; make another one, or give up"},
+	} {
+		fmt.Fprintf(&b, "| `%s` | %s |\n", n.word, n.means)
+	}
+	for _, s := range sections {
+		fmt.Fprintf(&b, "\n## %s\n\nMay the effect have happened? %s.\n\n", s.state, s.state.Effect())
+		rows(&b)
+		for _, w := range s.ways {
+			row(&b, w.when, w.give(s.state, false, deliveries(s.state, false)[0]))
+			if s.state != action.Completed {
+				continue
+			}
+			for _, d := range []action.Delivery{action.DeliveryPending, action.DeliveryInterrupted} {
+				a := w.give(s.state, true, d)
+				if d == action.DeliveryInterrupted && a.Action.Result == "" {
+					continue // told as above
+				}
+				row(&b, fmt.Sprintf("– attached, delivery %s", d), a)
+			}
+		}
+		i := slices.IndexFunc(s.ways, func(w told) bool { return w.when == s.example })
+		example := s.ways[i].give(s.state, true, deliveries(s.state, true)[0])
+		fmt.Fprintf(&b, "\nThe facts of \"%s\", attached:\n\n```json\n%s\n```\n", s.example, indented(t, example.Status()))
+	}
+	b.WriteString("\n## Held\n\nAnother action stands in the way, and nothing of it belongs to this call.\n\n")
+	rows(&b)
+	for _, w := range held() {
+		row(&b, w.when, w.answer)
+	}
+	fmt.Fprintf(&b, "\n```json\n%s\n```\n", indented(t, held()[0].answer.Status()))
+	golden(t, "answers.md", b.Bytes())
+}
+
+const clockOfDoc = "14:03:05Z on 2026-11-30"
+
+func rows(b *bytes.Buffer) {
+	b.WriteString("| when | what it is told | code | retryable | next |\n|---|---|---|---|---|\n")
+}
+
+func row(b *bytes.Buffer, when string, a action.Answer) {
+	s := a.Status()
+	words := make([]string, len(s.Next))
+	for i, n := range s.Next {
+		words[i] = code(n)
+	}
+	c := code(string(s.Code))
+	if s.ErrorType != "" {
+		c += ", " + s.ErrorType
+	}
+	next := strings.Join(words, ", ")
+	if next == "" {
+		next = "–"
+	}
+	fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", when, s.Message, c, yes(s.Retryable), next)
 }

@@ -10,6 +10,7 @@ const (
 	CodeInvalidArguments   Code = "INVALID_ARGUMENTS"
 	CodeUnknownTool        Code = "UNKNOWN_TOOL"
 	CodeUnauthenticated    Code = "UNAUTHENTICATED"
+	CodeNoSuchAction       Code = "NO_SUCH_ACTION"
 	CodeKeyInvalid         Code = "IDEMPOTENCY_KEY_INVALID"
 	CodeKeyReused          Code = "IDEMPOTENCY_KEY_REUSED_WITH_DIFFERENT_ARGS"
 	CodeRepeatInvalid      Code = "REPEAT_OF_INVALID"
@@ -45,6 +46,7 @@ var Codes = map[Code]Advice{
 	CodeInvalidArguments:   {false, false, "The arguments do not fit the tool's input. Nothing was done."},
 	CodeUnknownTool:        {false, false, "No contract has this name. Nothing was done."},
 	CodeUnauthenticated:    {false, false, "The caller could not be identified. Nothing was done."},
+	CodeNoSuchAction:       {false, false, "No action of the caller has this id. Nothing was done, and nothing is said of anybody else's."},
 	CodeKeyInvalid:         {false, false, "A part of the caller's key is empty, too long or of the wrong type. Nothing was done."},
 	CodeKeyReused:          {false, false, "This key belongs to an earlier call with other arguments. Nothing was done."},
 	CodeRepeatInvalid:      {false, false, "repeat_of names no completed call of yours with these arguments. Nothing was done."},

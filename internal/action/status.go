@@ -5,6 +5,15 @@ import (
 	"math"
 )
 
+// The tools that every front door for agents offers beside those of the contracts. They read and send nothing.
+const (
+	ToolStatus = "action_status" // how an action of the caller's stands
+	ToolWait   = "action_wait"   // the same, once it is settled or the time is over
+)
+
+// HelperTool reports whether a name is one of deed's own tools, which no contract may take.
+func HelperTool(name string) bool { return name == ToolStatus || name == ToolWait }
+
 // Status is the machine-readable half of every answer, the same at every front door.
 type Status struct {
 	ActionID    ID         `json:"action_id,omitempty"`
@@ -22,12 +31,16 @@ type Status struct {
 	Match       MatchKind  `json:"match,omitempty"`
 
 	Code       Code     `json:"code,omitempty"`
+	ErrorType  string   `json:"error_type,omitempty"` // NeedsHumanApproval where a person is waited for
 	Reason     string   `json:"reason,omitempty"`
 	Retryable  bool     `json:"retryable"`
 	RetryAfter *int64   `json:"retry_after_seconds"`
 	Next       []string `json:"next"`
 	Message    string   `json:"message"`
 
+	Delegated    bool            `json:"delegated,omitempty"` // the target has accepted it and finishes later
+	Job          string          `json:"job,omitempty"`       // under this id of its own
+	SettledBy    string          `json:"settled_by,omitempty"`
 	TargetStatus int             `json:"target_status,omitempty"`
 	Decision     DecisionID      `json:"approval_id,omitempty"`
 	Result       ResultID        `json:"result_reference,omitempty"`
@@ -62,7 +75,7 @@ func (a Answer) Status() Status {
 		ActionID: act.ID, ExecutionID: act.ID, IntentID: act.Intent, RunID: act.Run,
 		State: act.State, Shown: Shown(act.State, act.Delivery), Recovery: act.Recovery, Delivery: act.Delivery,
 		EffectMode: a.EffectMode, Replayed: a.EffectMode == Replay, Match: a.Match,
-		Code: a.Code, Reason: act.Reason, Retryable: a.Retryable(), Next: a.Next(), Message: a.Sentence(),
+		Code: a.Code, ErrorType: a.ErrorType(), Delegated: act.Delegated(), Job: a.Job, SettledBy: a.SettledBy, Reason: act.Reason, Retryable: a.Retryable(), Next: a.Next(), Message: a.Sentence(),
 		TargetStatus: act.TargetStatus, Result: act.Result, Complete: a.Complete, ResultBytes: a.ResultSize, RepeatOf: a.RepeatOf,
 	}
 	if a.Attached {

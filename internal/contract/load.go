@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"deed.dev/deed/internal/action"
 )
 
 // Set is a number of contracts with different names.
@@ -68,8 +70,8 @@ func Parse(file string, data []byte) ([]*Contract, error) {
 	return contracts, nil
 }
 
-// NewSet puts contracts together. The error is a LoadErrors: two tools with one name, or an undo that the tool it names
-// cannot do.
+// NewSet puts contracts together. The error is a LoadErrors: two tools with one name, a name that deed offers a tool of its
+// own under, or an undo that the tool it names cannot do.
 func NewSet(contracts ...*Contract) (*Set, error) {
 	s, faults := distinct(contracts)
 	if len(faults) == 0 {
@@ -86,6 +88,12 @@ func distinct(contracts []*Contract) (*Set, LoadErrors) {
 	s := &Set{byName: map[string]*Contract{}}
 	var faults LoadErrors
 	for _, c := range contracts {
+		if action.HelperTool(c.Tool) {
+			faults = append(faults, &LoadError{File: c.File, Line: c.line, Column: 1, Path: "/tool",
+				Msg:     fmt.Sprintf("the name %s belongs to a tool of deed's own, which says how an action stands", c.Tool),
+				Instead: "give the tool another name"})
+			continue
+		}
 		if first, taken := s.byName[c.Tool]; taken {
 			faults = append(faults, &LoadError{File: c.File, Line: c.line, Column: 1, Path: "/tool",
 				Msg:     fmt.Sprintf("the tool %s stands in %s:%d already", c.Tool, first.File, first.line),

@@ -87,6 +87,19 @@ func TestSameToolInTwoFilesNamesBoth(t *testing.T) {
 	}
 }
 
+// API-09: an agent that asks how its action stands must never meet a contract's tool under that name.
+func TestDeedsOwnToolNamesAreRefused(t *testing.T) {
+	for _, name := range []string{action.ToolStatus, action.ToolWait} {
+		dir := t.TempDir()
+		write(t, dir, "a.yaml", with(t, pay, "tool: pay", "tool: "+name))
+		_, err := contract.Load(dir)
+		want := "a.yaml:1:1: /tool: the name " + name + " belongs to a tool of deed's own, which says how an action stands; give the tool another name"
+		if err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
+
 func TestLoadNamesTheFaultsOfAllFiles(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "b.yaml", with(t, pay, "${status == 201}", "${stat}"))

@@ -25,7 +25,7 @@ func (g *Gateway) deliver(ctx context.Context, call action.Call, c claimed, act 
 		return a, nil
 	}
 	a.Code = action.CodeFor(act, a.Attached)
-	if wait := until(act); wait > 0 && act.State == action.Authorized {
+	if wait := until(act); wait > 0 && !act.Closed() {
 		a.RetryAfter = wait
 	}
 	a.Attempts = g.attempts(ctx, act, w)

@@ -79,8 +79,8 @@ func TestBothErasOnOneURL(t *testing.T) {
 			r := rig.New(t, rig.Options{})
 			s := connect(t, r.Door().URL, rig.TokenA, version)
 			tools, err := s.ListTools(t.Context(), nil)
-			if err != nil || len(tools.Tools) != 3 {
-				t.Fatalf("got %d tools, %v; want 3", len(tools.Tools), err)
+			if err != nil || len(tools.Tools) != 5 {
+				t.Fatalf("got %d tools, %v; want 5", len(tools.Tools), err)
 			}
 			got := call(t, s, "charge", charge, nil)
 			st := status(t, got)
@@ -133,7 +133,10 @@ func TestAnnotationsComeFromTheContract(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, _ := r.Contracts.Tool(tool.Name)
+		c, ok := r.Contracts.Tool(tool.Name)
+		if !ok { // one of deed's own
+			continue
+		}
 		want := c.Annotations()
 		got := tool.Annotations
 		if got.ReadOnlyHint != want.ReadOnly || *got.DestructiveHint != want.Destructive || got.IdempotentHint != want.Idempotent {

@@ -21,6 +21,10 @@ type Gateway interface {
 	// Submit takes a call to its answer. A cancelled ctx means that the caller has left, or asked to stop if the cause is
 	// Cancelled.
 	Submit(ctx context.Context, call action.Call) (action.Answer, error)
+	// Status says how an action of the caller's stands, and Await says it when the action is settled or atMost is over.
+	// Both send and change nothing.
+	Status(ctx context.Context, call action.Call, id action.ID) (action.Answer, error)
+	Await(ctx context.Context, call action.Call, id action.ID, atMost time.Duration) (action.Answer, error)
 	// Delivered records what the door knows of an answer's arrival.
 	Delivered(id action.ID, to action.Delivery, why string)
 }
@@ -63,7 +67,7 @@ func New(o Options) *Server {
 	return s
 }
 
-// newMCP makes an SDK server with all tools.
+// newMCP makes an SDK server with all tools. Clients see them in the order of their names.
 func (s *Server) newMCP() *mcp.Server {
 	server := mcp.NewServer(&mcp.Implementation{Name: "deed", Version: s.o.Version}, &mcp.ServerOptions{
 		Instructions: instructions,
@@ -78,13 +82,15 @@ func (s *Server) newMCP() *mcp.Server {
 			Meta: mcp.Meta{"dev.deed/retry": t.Retry, "dev.deed/class": t.Class},
 		}, s.call)
 	}
+	s.addHelpers(server) // last: a contract cannot take their names
 	return server
 }
 
 const instructions = "Every tool here acts on the outside world through deed, once per decision. If a call fails, times out or " +
 	"is lost, make the same call again: it attaches to the action that exists and never does it twice. An answer that says " +
 	"'unknown' means that the effect may have happened: do not try another way around it. To do the same thing a second time " +
-	"on purpose, pass the repeat_of value of the completed result."
+	"on purpose, pass the repeat_of value of the completed result. To see how an action stands, call " + action.ToolStatus +
+	" or " + action.ToolWait + " with its action_id."
 
 // Handler serves MCP over HTTP: one URL for both eras.
 func (s *Server) Handler() http.Handler {
