@@ -17,6 +17,9 @@ func (j *Journal) later(h *history) answer {
 	case len(attached) > 0:
 		a.say(fmt.Sprintf("It reused it: %s attached to this action (%s) and made none of its own.",
 			count(len(attached), "later call"), matches(attached)))
+		if n := replayed(attached); n > 0 {
+			a.say(fmt.Sprintf("%s answered from the record (replayed), since it had completed.", were(n, "call")))
+		}
 	case len(held) == 0:
 		a.say("No later call belongs to it.")
 	default:
@@ -31,6 +34,16 @@ func (j *Journal) later(h *history) answer {
 	citeAttempts(&a, h)
 	j.relatives(&a, h)
 	return a
+}
+
+// replayed counts the attached calls that found the action completed: they got its recorded result.
+func replayed(attached []record) (n int) {
+	for _, c := range attached {
+		if c.Event.CallBody.Prior == action.Completed {
+			n++
+		}
+	}
+	return n
 }
 
 // matches says how attached calls were recognised, and when.
