@@ -129,7 +129,7 @@ and answers. A retry by any layer attaches to the action that exists.
 	for group, commands := range map[string][]*cobra.Command{
 		"run":  {a.serveCommand(), a.mcpCommand(), a.demoCommand()},
 		"use":  {a.callCommand()},
-		"look": {a.actionsCommand(), a.showCommand(), a.planCommand(), a.contractsCommand()},
+		"look": {a.actionsCommand(), a.showCommand(), a.investigateCommand(), a.planCommand(), a.contractsCommand()},
 		"set":  {a.initCommand(), a.tokenCommand(), a.configCommand()},
 	} {
 		for _, c := range commands {
