@@ -49,6 +49,7 @@ type Harness struct {
 	Target     func(*testing.T) Target // at first it answers
 	Behaviours []Behaviour
 	Canary     string // the value of the credential that dispatches use
+	ReadsLate  bool   // an answer that a target held back and then gives is handed to the dispatch's Late
 }
 
 // Run tests an executor.
@@ -57,6 +58,7 @@ func Run(t *testing.T, h Harness) {
 	t.Run("SilenceIsNoFailure", h.silenceIsNoFailure)
 	t.Run("CancelledBeforeSending", h.cancelledBeforeSending)
 	t.Run("CancelledWhileWaiting", h.cancelledWhileWaiting)
+	t.Run("LateIsCalledOnceAtMost", h.lateIsCalledOnceAtMost)
 	t.Run("UnboundDispatchSendsNothing", h.unboundDispatchSendsNothing)
 	t.Run("ParallelAttemptsKeepTheirAnswers", h.parallelAttemptsKeepTheirAnswers)
 	t.Run("NothingRunsAfterClose", h.nothingRunsAfterClose)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -139,6 +140,44 @@ func (h Harness) cancelledWhileWaiting(t *testing.T) {
 	}
 }
 
+// lateIsCalledOnceAtMost: only after Perform has returned an outcome that proves nothing, and never after Close. An
+// executor need not call it at all. UN-19.
+func (h Harness) lateIsCalledOnceAtMost(t *testing.T) {
+	for _, b := range h.Behaviours {
+		t.Run(string(b), func(t *testing.T) {
+			target, executor := h.Target(t), h.Executor(t)
+			target.Become(b)
+			var returned, closed atomic.Bool
+			late := make(chan action.Outcome, 10)
+			d := target.Dispatch("late")
+			d.Operation.Timeout = timeoutFor(b)
+			d.Late = func(out action.Outcome) {
+				if !returned.Load() || closed.Load() {
+					t.Errorf("Late was called; Perform had returned: %t, the executor was closed: %t", returned.Load(), closed.Load())
+				}
+				late <- out
+			}
+			out := executor.Perform(t.Context(), d)
+			returned.Store(true)
+			h.check(t, out, b)
+			if b == Hangs {
+				target.Become(Answers) // which lets go of the answer that was held
+				if h.ReadsLate {
+					h.check(t, <-late, Answers)
+				}
+			}
+			executor.Close()
+			closed.Store(true)
+			if more := len(late); more > 0 && (h.ReadsLate || more > 1) {
+				t.Errorf("Late was called %d times more than once", more)
+			}
+			if got, want := target.Seen("late"), expected[b].arrives; got != want {
+				t.Errorf("the target saw %d requests, want %d", got, want)
+			}
+		})
+	}
+}
+
 // unboundDispatchSendsNothing: HT-01, AP-08.
 func (h Harness) unboundDispatchSendsNothing(t *testing.T) {
 	target, executor := h.Target(t), h.Executor(t)
@@ -198,6 +237,7 @@ func (h Harness) nothingRunsAfterClose(t *testing.T) {
 			target.Become(b)
 			d := target.Dispatch("leak")
 			d.Operation.Timeout = timeoutFor(b)
+			d.Late = func(action.Outcome) {} // what waits for it must not outlive Close either
 			executor.Perform(t.Context(), d)
 			executor.Close()
 			if out := executor.Perform(t.Context(), d); out.State != action.AttemptNotSent {

@@ -26,6 +26,7 @@ func (e *Executor) conclude(ctx context.Context, judge action.Judge, got exchang
 	if judge != nil {
 		verdict = judge(a.response())
 	}
+	out.Job = verdict.Job
 	switch verdict.Certainty {
 	case action.EffectProven:
 		out.State, out.Certainty = action.AttemptCompleted, action.EffectProven
@@ -55,6 +56,8 @@ func withoutAnswer(ctx context.Context, got exchanged) action.Outcome {
 // unproved fills in an answer about which the contract says nothing.
 func unproved(ctx context.Context, out *action.Outcome, bodyErr error) {
 	switch {
+	case out.Job != "":
+		out.State, out.Reason = action.AttemptCompleted, ReasonAccepted
 	case out.Status == http.StatusTemporaryRedirect || out.Status == http.StatusPermanentRedirect:
 		// These mean by definition that the request was not acted on here, and has to be made elsewhere.
 		out.State, out.Certainty, out.Reason = action.AttemptRefused, action.NoEffectProven, ReasonRedirectRefused

@@ -12,6 +12,12 @@
 // count. Zero proves that the target saw nothing of the request. Any other number proves nothing about what the target
 // did: without a full answer the outcome is indeterminate.
 //
+// # Late answers
+//
+// An attempt that times out is over for its caller, and the answer may still be on its way. Where the whole request is out
+// and the dispatch has a Late, the same connection is read for a bounded further time, and an answer that comes whole is
+// judged like any other. Nothing is sent meanwhile, and the connection is closed afterwards.
+//
 // # What it refuses
 //
 // The package refuses, with zero bytes, a dispatch that is not fully identified and authorized, a target that resolves to

@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"net/http"
+	"net/http/httptrace"
 	"strconv"
 	"strings"
 	"time"
@@ -28,13 +29,13 @@ type exchanged struct {
 	stream   bool // it was a stream of HTTP/2, which can be broken off alone
 }
 
-// exchange sends the request, once, and reads the answer.
-func (l *link) exchange(ctx context.Context, req *http.Request, keep int64, idle time.Duration) exchanged {
+// exchange sends the request, once, and reads the answer. It keeps p up to date, and cuts the connection when ctx ends.
+func (l *link) exchange(ctx context.Context, req *http.Request, keep int64, idle time.Duration, p *progress) exchanged {
 	var got exchanged
 	if l.h2 != nil {
-		got = l.exchangeH2(ctx, req, keep)
+		got = l.exchangeH2(ctx, req, keep, p)
 	} else {
-		got = l.exchangeH1(ctx, req, keep)
+		got = l.exchangeH1(ctx, req, keep, p)
 	}
 	if got.sent == 0 {
 		got.resp = nil // whatever came, it answers something else
@@ -48,20 +49,20 @@ func (l *link) exchange(ctx context.Context, req *http.Request, keep int64, idle
 // inline is the size of a body that is written before reading starts: it fits into the buffers of an idle connection.
 const inline = 8 << 10
 
-func (l *link) exchangeH1(ctx context.Context, req *http.Request, keep int64) (got exchanged) {
+func (l *link) exchangeH1(ctx context.Context, req *http.Request, keep int64, p *progress) (got exchanged) {
 	before := l.meter.count()
 	over := context.AfterFunc(ctx, func() { _ = l.meter.Close() })
 	wrote := make(chan error, 1)
 	if req.ContentLength <= inline {
-		l.write(req, wrote)
+		l.write(req, p, wrote)
 	} else {
-		go l.write(req, wrote) // a server may answer, and stop reading, before it has seen all
+		go l.write(req, p, wrote) // a server may answer, and stop reading, before it has seen all
 	}
 	l.limit.left, l.limit.err = maxHead, nil
 	got.resp, got.err = l.readHead(req) //nolint:bodyclose // closing would read the rest; the connection is cut instead
 	l.limit.left = math.MaxInt64
 	if got.resp != nil {
-		got.read(keep)
+		got.read(keep, p)
 	} else {
 		got.err = errors.Join(got.err, l.limit.err) // half a line looks like a bad line
 	}
@@ -86,10 +87,13 @@ func (l *link) exchangeH1(ctx context.Context, req *http.Request, keep int64) (g
 	return got
 }
 
-func (l *link) write(req *http.Request, wrote chan<- error) {
+func (l *link) write(req *http.Request, p *progress, wrote chan<- error) {
 	err := req.Write(l.request)
 	if err == nil {
 		err = l.request.Flush()
+	}
+	if err == nil {
+		p.handed()
 	}
 	wrote <- err
 }
@@ -111,16 +115,21 @@ func (l *link) readHead(req *http.Request) (*http.Response, error) {
 	}
 }
 
-func (l *link) exchangeH2(ctx context.Context, req *http.Request, keep int64) (got exchanged) {
+func (l *link) exchangeH2(ctx context.Context, req *http.Request, keep int64, p *progress) (got exchanged) {
 	before := l.meter.count()
 	got.stream = true
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteRequest: func(w httptrace.WroteRequestInfo) {
+		if w.Err == nil {
+			p.handed()
+		}
+	}})
 	got.resp, got.err = l.h2.RoundTrip(req.WithContext(ctx))                         //nolint:bodyclose // it is, three lines down
 	if got.resp != nil && (got.resp.StatusCode < 200 || got.resp.StatusCode > 999) { // three digits are not checked there
 		_ = got.resp.Body.Close()
 		got.resp, got.err = nil, errProtocol
 	}
 	if got.resp != nil {
-		got.read(keep)
+		got.read(keep, p)
 		_ = got.resp.Body.Close() // waits for the stream's end
 	}
 	if got.resp != nil && got.err == nil && !got.tooLong && l.h2.Err() == nil && l.h2.InFlight() == 0 {
@@ -136,18 +145,24 @@ func (l *link) exchangeH2(ctx context.Context, req *http.Request, keep int64) (g
 const maxClaimed = 1<<53 - 1
 
 // read reads the body up to what is kept.
-func (got *exchanged) read(keep int64) {
+func (got *exchanged) read(keep int64, p *progress) {
 	if got.resp.StatusCode == http.StatusSwitchingProtocols {
 		got.err = errProtocol
 		return
 	}
-	body, err := io.ReadAll(io.LimitReader(got.resp.Body, keep+1))
-	got.err = err
+	p.answered(got.resp)
+	var body []byte
+	body, got.err = p.readBody(io.LimitReader(got.resp.Body, keep+1))
+	got.keep(body, keep)
+}
+
+// keep notes the body, or as much of it as is kept.
+func (got *exchanged) keep(body []byte, keep int64) {
 	got.size = int64(len(body))
 	if int64(len(body)) > keep {
 		body, got.tooLong = body[:keep], true
 	}
-	if got.tooLong || err != nil {
+	if got.tooLong || got.err != nil {
 		got.size = min(max(got.size, got.resp.ContentLength), maxClaimed)
 	}
 	got.body = body

@@ -26,6 +26,7 @@ type Options struct {
 	DialTimeout    time.Duration // for one address; 10 s
 	IdleTimeout    time.Duration // how long an unused connection is kept; 4 s, less than servers commonly do
 	MaxIdlePerHost int           // 64
+	LateFor        time.Duration // how long an answer is waited for after its attempt timed out; 2 min; negative: not at all
 	UserAgent      string        // "deed"
 }
 
@@ -40,6 +41,7 @@ type Executor struct {
 	idleTimeout time.Duration
 	userAgent   string
 	pool        *pool
+	late        *lateReaders
 
 	testOnlyBeforeSend func(*link) // runs when a connection is chosen and nothing was written
 }
@@ -73,64 +75,71 @@ func New(o Options) *Executor {
 	if perHost <= 0 {
 		perHost = 64
 	}
-	e.pool = newPool(perHost)
+	e.pool, e.late = newPool(perHost), newLateReaders(o.LateFor)
 	return e
 }
 
-// Close closes the connections that wait. Attempts that run keep theirs until they end; later ones are refused.
-func (e *Executor) Close() { e.pool.close() }
+// Close closes the connections that wait, for a request or for a late answer. Attempts that run keep theirs until they
+// end; later ones are refused. It returns when no call of a Dispatch's Late runs any more.
+func (e *Executor) Close() {
+	e.pool.close()
+	e.late.close()
+}
 
 // defaultTimeout holds where a contract sets none.
 const defaultTimeout = 30 * time.Second
 
 // Perform makes one attempt and says what it proves. It sends at most one request and never returns an error: whatever
-// goes wrong is an outcome. A cancelled ctx ends the attempt; what was sent by then stays sent.
+// goes wrong is an outcome. A cancelled ctx ends the attempt; what was sent by then stays sent. It also ends the wait for a
+// late answer, so keep ctx alive as long as one is welcome.
 func (e *Executor) Perform(ctx context.Context, d action.Dispatch) action.Outcome {
 	started := e.now()
-	out := e.perform(ctx, d)
+	out, open := e.perform(ctx, d)
 	out.Started, out.Ended = started, e.now()
+	if open != nil {
+		go open.await(ctx, started) // the last thing that is done here; Close waits for it
+	}
 	return out
 }
 
-func (e *Executor) perform(ctx context.Context, d action.Dispatch) action.Outcome {
+// perform gives the outcome, and what is still open where the answer may come late.
+func (e *Executor) perform(caller context.Context, d action.Dispatch) (action.Outcome, *openEnd) {
 	if reason := refuse(d); reason != "" {
-		return notSent(reason)
+		return notSent(reason), nil
 	}
 	req, err := build(d, e.userAgent)
 	if err != nil {
-		return notSent(ReasonRequestRefused)
+		return notSent(ReasonRequestRefused), nil
 	}
 	timeout := time.Duration(d.Operation.Timeout) * time.Millisecond
 	if timeout <= 0 {
 		timeout = defaultTimeout
 	}
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+	ctx, cancel := context.WithTimeout(caller, timeout)
 	defer cancel()
 
 	l, opened, err := e.ready(ctx, d.Operation)
 	if err != nil {
-		return notSent(beforeSend(ctx, err))
+		return notSent(beforeSend(ctx, err)), nil
 	}
 	if opened != nil {
 		if err := opened.Apply(req); err != nil {
 			e.pool.put(l)
-			return notSent(ReasonRequestRefused)
+			return notSent(ReasonRequestRefused), nil
 		}
 	}
 	if err := ctx.Err(); err != nil {
 		e.pool.put(l)
-		return notSent(beforeSend(ctx, err))
+		return notSent(beforeSend(ctx, err)), nil
 	}
 	if e.testOnlyBeforeSend != nil {
 		e.testOnlyBeforeSend(l)
 	}
-	got := l.exchange(ctx, req, maxResult(d.Operation), e.idleTimeout)
-	if got.reusable {
-		e.pool.put(l)
+	s := &sending{executor: e, dispatch: d, link: l, request: req, opened: opened}
+	if d.Late == nil || e.late.reads <= 0 {
+		return s.finish(ctx, s.exchange(ctx)), nil
 	}
-	out := e.conclude(ctx, d.Judge, got, opened)
-	out.Remote = l.remote
-	return out
+	return s.inTime(ctx, caller)
 }
 
 // ready opens the credential and finds a connection. The credential is opened first, so that a locked vault or a target

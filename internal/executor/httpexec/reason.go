@@ -35,5 +35,6 @@ const (
 	ReasonRedirectRefused  = "redirect_refused"
 	ReasonRefused          = "refused_by_target"
 	ReasonAskedToComeLater = "asked_to_come_later"
+	ReasonAccepted         = "accepted_by_target" // it has taken the work on and finishes it later
 	ReasonAmbiguous        = "ambiguous_answer"
 )

@@ -23,7 +23,7 @@ func TestSuite(t *testing.T) {
 					executortest.Answers, executortest.Refuses, executortest.ComeLater, executortest.Fails, executortest.Overload,
 					executortest.Breaks, executortest.Hangs, executortest.CutsShort, executortest.Absent,
 				},
-				Canary: canary,
+				Canary: canary, ReadsLate: true,
 			})
 		})
 	}
