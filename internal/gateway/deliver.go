@@ -28,6 +28,12 @@ func (g *Gateway) deliver(ctx context.Context, call action.Call, c claimed, act 
 	if wait := until(act); wait > 0 && !act.Closed() {
 		a.RetryAfter = wait
 	}
+	a.SettledBy = settledBy(act)
+	if act.Delegated() {
+		if job, err := g.store.Payload(ctx, store.Job, string(act.ID)); err == nil {
+			a.Job = string(job)
+		}
+	}
 	a.Attempts = g.attempts(ctx, act, w)
 	a.EffectMode = c.effectMode(act, a.Attempts)
 	if err := g.fill(ctx, &a, w); err != nil {
@@ -35,6 +41,23 @@ func (g *Gateway) deliver(ctx context.Context, call action.Call, c claimed, act 
 		a.Complete = false
 	}
 	return a, nil
+}
+
+// settledBy says what settled an action that was unknown or under way at its target, "" when its own answer did.
+func settledBy(act action.Action) string {
+	switch {
+	case !act.State.Final():
+		return ""
+	case act.Reason == reasonReviewed:
+		return action.SettledByReviewer
+	case act.Reason == string(action.ByLate):
+		return action.SettledByLate
+	case act.Reason == foundBy+string(action.ByPoll), act.Reason == reasonJobEnded:
+		return action.SettledByPoll
+	case act.Reason == foundBy+string(action.ByLookup), act.Reason == reasonAbsent:
+		return action.SettledByLookUp
+	}
+	return ""
 }
 
 // effectMode says whether the answer comes from a send of this call, or from the record of an earlier one.

@@ -96,7 +96,7 @@ func (g *Gateway) learnIn(tx store.Tx, c *contract.Contract, act action.Action, 
 
 // found settles an action whose effect was found at its target.
 func (g *Gateway) found(tx store.Tx, act action.Action, kind action.ObservationKind, r reply, w *written) (action.Action, error) {
-	moved := action.Moved{Transition: action.T17, Reason: "found_by_" + string(kind)}
+	moved := action.Moved{Transition: action.T17, Reason: foundBy + string(kind)}
 	if act.State == action.Dispatched {
 		moved.Transition = action.T12
 	}
@@ -110,9 +110,9 @@ func (g *Gateway) found(tx store.Tx, act action.Action, kind action.ObservationK
 // endedWithout settles an action whose job is over and, as its contract says, had no effect.
 func (g *Gateway) endedWithout(tx store.Tx, act action.Action) (action.Action, error) {
 	if act.State == action.Dispatched {
-		return g.move(tx, act, action.Moved{Transition: action.T13, Reason: "job_ended_without_effect", FailureClass: action.RejectedByTarget})
+		return g.move(tx, act, action.Moved{Transition: action.T13, Reason: reasonJobEnded, FailureClass: action.RejectedByTarget})
 	}
-	return g.move(tx, act, action.Moved{Transition: action.T20, Reason: "job_ended_without_effect", FailureClass: action.NoEffectConfirmed})
+	return g.move(tx, act, action.Moved{Transition: action.T20, Reason: reasonJobEnded, FailureClass: action.NoEffectConfirmed})
 }
 
 // overdue hands an action to a person when its target could not or would not say for too long.

@@ -126,12 +126,19 @@ func (g *Gateway) vaultStops(tx store.Tx, act action.Action) (action.Action, boo
 	return act, locked, err
 }
 
-const reasonVaultLocked = "vault_locked"
+// Reasons that tell, when an action is shown again, what settled it or what it waits for.
+const (
+	reasonVaultLocked = "vault_locked"
+	reasonAbsent      = "absence_proved"
+	reasonJobEnded    = "job_ended_without_effect"
+	reasonReviewed    = "reviewed"
+	foundBy           = "found_by_"
+)
 
 // giveUp ends what deed can do about an unknown action by itself: absence is proved and it may not be sent again, or a
 // person has to settle it.
 func (g *Gateway) giveUp(tx store.Tx, act action.Action, t action.Transition) (action.Action, error) {
-	moved := action.Moved{Transition: t, Reason: "absence_proved", FailureClass: action.NoEffectConfirmed}
+	moved := action.Moved{Transition: t, Reason: reasonAbsent, FailureClass: action.NoEffectConfirmed}
 	if t == action.T19 {
 		moved.Reason, moved.FailureClass, moved.Recovery = "resend_time_over", "", action.ReviewRequired
 		if act.AttemptsLeft() <= 0 {

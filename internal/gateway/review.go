@@ -90,7 +90,7 @@ func (g *Gateway) reviewIn(tx store.Tx, by action.Actor, asked ReviewAsked, w *w
 		return act, plan{}, action.Errorf(action.CodeVaultLocked, "the vault is locked, so nothing was decided and nothing was sent").About(act.ID)
 	}
 	moved := action.Moved{
-		Transition: asked.Decision.Transition(), Owner: g.lease.owner, Reason: "reviewed",
+		Transition: asked.Decision.Transition(), Owner: g.lease.owner, Reason: reasonReviewed,
 		Review: &action.Review{
 			ID: action.DecisionID(newID(action.DecisionPrefix)), Decision: asked.Decision, Reviewer: by.String(), Strength: by.Strength,
 			Why: asked.Why, Evidence: asked.Evidence, SeenSeq: seq, SeenHash: hash,
