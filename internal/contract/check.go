@@ -38,8 +38,7 @@ func Check(c *Contract) []Answer {
 		reconciles(c),
 		approves(c),
 		outlives(c),
-		{"Is compensation idempotent?", true,
-			"An undo is another tool with a contract of its own, so it has its own action, key and class. This contract names none."},
+		{"Is compensation idempotent?", true, compensates(c)},
 		{"Do key, state and fresh-or-replayed stand in the trace of every step?", true,
 			"Every answer and every event has the action's id, its state and whether it is fresh or replayed."},
 	}
@@ -60,13 +59,25 @@ func reconciles(c *Contract) Answer {
 		a.Text = "It is read again."
 	case action.RepeatableWithKey:
 		a.Text = "The target deduplicates: a resend with the same key settles it. " + c.keyWindow()
-	case action.StatusQueryable:
-		a.Pass = false
-		a.Text = "The look-up is declared, and this version does not send it. A person settles it."
+		if c.Lookup != nil {
+			a.Text += " After that the target is asked. " + c.whenNotFound()
+		}
 	default:
+		if c.Lookup != nil {
+			a.Text = "The target is asked, and what it finds settles it. " + c.whenNotFound()
+			break
+		}
 		a.Text = "There is no way to ask the target, so it stays unknown until a person settles it."
 	}
 	return a
+}
+
+func compensates(c *Contract) string {
+	const own = "An undo is another tool with a contract of its own, so it has its own action, key and class. "
+	if c.Undo == nil {
+		return own + "This contract names none."
+	}
+	return own + fmt.Sprintf("Here it is %s, once for each action.", c.Undo.Tool)
 }
 
 func approves(c *Contract) Answer {

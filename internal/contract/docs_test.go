@@ -3,6 +3,8 @@ package contract_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
+	"net/url"
 	"os"
 	"regexp"
 	"slices"
@@ -60,6 +62,53 @@ func TestReadyChargeSendsWhatItSays(t *testing.T) {
 	if got, want := resolve(t, refund, `{"charge":"ch_1"}`).Impact, "Refunds all of ch_1."; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
+}
+
+// case 019: the charge that is found carries its key, and a declined one is no charge.
+func TestReadyChargeIsLookedUp(t *testing.T) {
+	set, err := contract.Load("../../contracts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	charge, _ := set.Tool("charge")
+	op, err := charge.LookupOperation([]byte(`{"amount":25000,"customer":"cus_1"}`), who)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sent, err := url.Parse(op.URL())
+	if err != nil || sent.Host != "api.stripe.com:443" || sent.Path != "/v1/charges/search" || op.Credential != "stripe" ||
+		sent.Query().Get("query") != "metadata['idem_key']:'6f1c0a77d2b94e55'" {
+		t.Errorf("got %+v, %v", op, err)
+	}
+	const list = `{"object":"search_result","url":"/v1/charges/search","has_more":false,"data":[%s]}`
+	const one = `{"id":"ch_1","object":"charge","metadata":{"idem_key":%q},"status":%q}`
+	for _, test := range []struct {
+		status int
+		body   string
+		want   action.Finding
+	}{
+		{200, fmt.Sprintf(list, fmt.Sprintf(one, "6f1c0a77d2b94e55", "succeeded")), action.Found},
+		{200, fmt.Sprintf(list, fmt.Sprintf(one, "6f1c0a77d2b94e55", "pending")), action.Found},
+		{200, fmt.Sprintf(list, fmt.Sprintf(one, "6f1c0a77d2b94e55", "failed")), action.Inconclusive},
+		{200, fmt.Sprintf(list, fmt.Sprintf(one, "another", "succeeded")), action.Inconclusive},
+		{200, fmt.Sprintf(list, ""), action.Absent},
+		{400, `{"error":{"type":"invalid_request_error"}}`, action.Inconclusive},
+		{401, `{"error":{"type":"invalid_request_error"}}`, action.Inconclusive},
+		{429, `{"error":{"type":"rate_limit_error"}}`, action.Inconclusive},
+	} {
+		if got := charge.Lookup.Find(answer(test.status, test.body), who); got != test.want {
+			t.Errorf("%d %s: got %q, want %q", test.status, test.body, got, test.want)
+		}
+	}
+	if charge.Lookup.Authoritative {
+		t.Error("a search that lags is called authoritative")
+	}
+	args, err := charge.UndoArguments([]byte(`{"amount":25000,"customer":"cus_1"}`), []byte(`{"id":"ch_1"}`))
+	if err != nil || string(args) != `{"charge":"ch_1"}` {
+		t.Fatalf("got %s, %v", args, err)
+	}
+	refund, _ := set.Tool(charge.Undo.Tool)
+	resolve(t, refund, string(args))
 }
 
 // documented gives the examples of the page, in their order.

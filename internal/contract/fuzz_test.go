@@ -40,6 +40,17 @@ func FuzzParse(f *testing.F) {
 			_, _ = c.Resolve([]byte(`{"invoice":"i","amount":1}`))
 			c.Judge(action.Response{Status: 200, Body: []byte(`{}`)})
 			_ = contract.Describe(c).String()
+			if c.Lookup != nil {
+				_, _ = c.LookupOperation([]byte(`{"invoice":"i","amount":1}`), who)
+				c.Lookup.Find(action.Response{Status: 200, Body: []byte(`{"data":[1],"items":[]}`)}, who)
+			}
+			if c.Poll != nil {
+				_, _ = c.PollOperation([]byte(`{"invoice":"i","amount":1}`), who)
+				c.Poll.Find(action.Response{Status: 200, Body: []byte(`{"state":"done"}`)}, who)
+			}
+			if c.Undo != nil {
+				_, _ = c.UndoArguments([]byte(`{"invoice":"i","amount":1}`), []byte(`{"id":1}`))
+			}
 		}
 	})
 }

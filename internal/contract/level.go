@@ -79,7 +79,7 @@ func decide(f Facts) Need {
 // Level says which guard level the tool needs, as far as its contract tells. What the contract claims about its target is
 // believed here.
 func Level(c *Contract) Need {
-	f := Facts{Where: Elsewhere, KeyHonoured: c.Class == action.RepeatableWithKey, Found: c.Class == action.StatusQueryable}
+	f := Facts{Where: Elsewhere, KeyHonoured: c.Class == action.RepeatableWithKey, Found: c.Lookup != nil, Long: c.Poll != nil}
 	if !c.HasEffects {
 		f.Where = Nowhere
 	}

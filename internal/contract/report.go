@@ -17,6 +17,10 @@ type Report struct {
 	Need        Need
 	Key         KeyReport
 	Crashes     []Crash
+	Lookup      string // how the target is asked what became of an action; "" for a read, as are the next three
+	Poll        string // how a target that finishes later is asked
+	Review      string // when a person is asked
+	Undo        string // what undoes it
 	Fingerprint Fingerprint
 	Attach      string
 	Keep        string
@@ -57,11 +61,15 @@ func (c *Contract) Label() string {
 
 // Describe reports about one tool.
 func Describe(c *Contract) Report {
-	return Report{
+	r := Report{
 		Tool: c.Tool, Digest: c.Digest, Label: c.Label(), Need: Level(c),
 		Key: keyReport(c), Crashes: crashes(c), Fingerprint: c.Fingerprint(),
 		Attach: c.attaches(), Keep: fmt.Sprintf("The result is kept for %s.", formatDuration(c.KeepResult)),
 	}
+	if c.HasEffects {
+		r.Lookup, r.Poll, r.Review, r.Undo = c.looksUp(), c.polls(), c.reviewed(), c.undoneBy()
+	}
+	return r
 }
 
 // attaches says how long an equal call belongs to an earlier action.
@@ -99,21 +107,6 @@ func crashes(c *Contract) []Crash {
 		{"W3", "the target has acted, and the outcome is not recorded", after},
 		{"W4", "the outcome is recorded, and the agent has not got it",
 			"Nothing is sent. The same call gets the recorded outcome."},
-	}
-}
-
-// afterUnknown says what happens to an action whose outcome is not known.
-func (c *Contract) afterUnknown() string {
-	switch c.Class {
-	case action.ReadOnly:
-		return fmt.Sprintf("It is read again, in at most %d attempts.", c.MaxAttempts)
-	case action.RepeatableWithKey:
-		return fmt.Sprintf("The recorded bytes are sent again with the same key, in at most %d attempts and until %s after the "+
-			"first send. After that a person decides.", c.MaxAttempts, formatDuration(c.KeyLife))
-	case action.StatusQueryable:
-		return "Nothing is sent again. The target could be asked, which this version does not do yet; a person decides."
-	default:
-		return "Nothing is sent again. A person decides."
 	}
 }
 
@@ -168,6 +161,11 @@ func (r Report) String() string {
 	line("stored", r.Key.Stored)
 	for _, c := range r.Crashes {
 		line(c.Window, c.Between+": "+c.Then)
+	}
+	for _, about := range [][2]string{{"look-up", r.Lookup}, {"poll", r.Poll}, {"review", r.Review}, {"undo", r.Undo}} {
+		if about[1] != "" {
+			line(about[0], about[1])
+		}
 	}
 	line("attaches", r.Attach)
 	line("result", r.Keep)
