@@ -42,6 +42,27 @@ on_lost_response: {class: read_only, evidence: the provider of these tests}
 done_when: ${status == 200}
 attempts: 3
 timeout: 5s
+---
+tool: pay
+description: A charge at a target that can be asked afterwards.
+input: {type: object, required: [amount], properties: {amount: {type: integer}}}
+http:
+  method: POST
+  url: PROVIDER/v1/charges
+  private: [127.0.0.0/8]
+  json: {amount: "${args.amount}", currency: usd, metadata: {}}
+metadata: {json: /metadata/idem_key}
+on_lost_response: {class: status_queryable, attach_for: 15m, evidence: the provider of these tests}
+lookup:
+  request: {method: GET, url: "PROVIDER/v1/charges?metadata%5Bidem_key%5D={deed.idem_key}"}
+  found: ${status == 200 && size(body.data) > 0}
+  result: ${body.data[0]}
+  authoritative: true
+  settle: 100ms
+done_when: ${status == 201}
+attempts: 9
+timeout: 500ms
+keep_result: 30d
 `
 
 func newDaemon(t *testing.T, tools string) *daemon {
@@ -277,30 +298,71 @@ func TestRecoveryNeedsNoCaller(t *testing.T) {
 	}
 }
 
-// Killed while it recovers, and again: still one effect.
+// parkAt starts a gateway that parks at a place while it recovers, and reports whether it got there before everything was
+// settled. Either way the gateway is killed.
+func (d *daemon) parkAt(place, note string) bool {
+	d.t.Helper()
+	d.start(built.stoppable, "DEED_CRASH_AT="+place, "DEED_CRASH_FILE="+note)
+	defer func() { d.kill() }()
+	for deadline := time.Now().Add(15 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		if text, err := os.ReadFile(note); err == nil && len(text) > 0 {
+			return true
+		}
+		if all := d.actions(); len(all) == 1 && all[0].State.Final() {
+			time.Sleep(50 * time.Millisecond) // the place may lie behind the record
+			text, err := os.ReadFile(note)
+			return err == nil && len(text) > 0
+		}
+		if time.Now().After(deadline) {
+			d.t.Fatalf("%s was not reached while recovering, and nothing is settled: %+v\n%s", place, d.actions(), d.stderr.String())
+		}
+	}
+}
+
+// UN-09, UN-11, UN-12, EX-11: killed while it recovers, at every place that recovery passes, and killed again there or at
+// the next place: one effect, the right result, and a whole chain.
 func TestKilledWhileItRecovers(t *testing.T) {
-	t.Parallel()
-	d := newDaemon(t, crashTools)
-	d.crashAt(crashpoint.AfterEffect, "charge", `{"amount":1,"currency":"usd","customer":"c"}`, "k")
-	for _, place := range []string{crashpoint.AfterPlan, crashpoint.AfterEffect} {
-		note := filepath.Join(d.dir, "again-"+place)
-		d.start(built.stoppable, "DEED_CRASH_AT="+place, "DEED_CRASH_FILE="+note)
-		for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
-			if text, err := os.ReadFile(note); err == nil && len(text) > 0 {
-				break
-			}
-			if time.Now().After(deadline) {
-				t.Fatalf("%s was not reached while recovering\n%s", place, d.stderr.String())
+	resend := []string{crashpoint.AfterPlan, crashpoint.AfterEffect, crashpoint.AfterOutcome}
+	ask := []string{crashpoint.AfterQuestion, crashpoint.AfterAnswer, crashpoint.AfterEvidence}
+	for _, c := range []struct {
+		name, tool, args, first string
+		places                  []string
+	}{
+		{"sent again", "charge", `{"amount":1,"currency":"usd","customer":"c"}`, crashpoint.AfterEffect, resend},
+		{"found", "pay", `{"amount":1}`, crashpoint.AfterEffect, ask},
+		{"absent and sent again", "pay", `{"amount":1}`, crashpoint.AfterPlan, append(ask[:3:3], resend...)},
+	} {
+		for i, place := range c.places {
+			for _, again := range c.places[i:min(i+2, len(c.places))] {
+				t.Run(fmt.Sprintf("%s/%s %s", c.name, place, again), func(t *testing.T) {
+					t.Parallel()
+					d := newDaemon(t, crashTools)
+					d.crashAt(c.first, c.tool, c.args, "k")
+					first := d.parkAt(place, filepath.Join(d.dir, "first"))
+					second := d.parkAt(again, filepath.Join(d.dir, "second"))
+					if !first {
+						t.Errorf("%s was not reached", place)
+					}
+					// Once it is settled nothing is left to recover: by its outcome, or by a look-up that finds the effect.
+					settled := place == crashpoint.AfterOutcome || c.name == "found" && place == crashpoint.AfterEvidence ||
+						c.tool == "pay" && place == crashpoint.AfterEffect
+					if second == settled {
+						t.Errorf("killed again at %s: %t", again, second)
+					}
+					d.start(built.deed)
+					st, ok := d.call(t.Context(), c.tool, c.args, "k")
+					for deadline := time.Now().Add(10 * time.Second); ok && st.State != action.Completed && time.Now().Before(deadline); {
+						time.Sleep(50 * time.Millisecond)
+						st, ok = d.call(t.Context(), c.tool, c.args, "k")
+					}
+					if !ok || st.State != action.Completed || len(d.provider.Effects()) != 1 || len(d.actions()) != 1 {
+						t.Errorf("got %+v, %d effects", st, len(d.provider.Effects()))
+					}
+					if got := d.chain(); got != "valid" {
+						t.Errorf("the chain is %s", got)
+					}
+				})
 			}
 		}
-		d.kill()
-	}
-	d.start(built.deed)
-	st, ok := d.call(t.Context(), "charge", `{"amount":1,"currency":"usd","customer":"c"}`, "k")
-	if !ok || st.State != action.Completed || len(d.provider.Effects()) != 1 {
-		t.Errorf("got %+v, %d effects", st, len(d.provider.Effects()))
-	}
-	if got := d.chain(); got != "valid" {
-		t.Errorf("the chain is %s", got)
 	}
 }

@@ -65,7 +65,7 @@ func (g *Gateway) keepAlive() {
 		case <-time.After(g.lease.life / 4):
 		}
 		if g.flights.busy() {
-			if err := g.store.Commit(g.ctx, g.renew); err != nil {
+			if err := g.mustCommit(g.renew); err != nil && g.ctx.Err() == nil {
 				g.log.Warn("the lease could not be renewed", "error", err)
 			}
 		}
