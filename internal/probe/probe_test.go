@@ -354,6 +354,45 @@ func TestOtherTargets(t *testing.T) {
 	}
 }
 
+// A target that marks its stored answers is believed where the answers alone would show nothing, and no further.
+func TestMarkedAnswers(t *testing.T) {
+	for name, c := range map[string]struct {
+		statuses [5]int
+		bodies   [5]string // a body that ends in * is marked
+		verdict  probe.Verdict
+		errors   probe.StoredErrors
+		says     string
+	}{
+		"the mark tells them apart": {[5]int{201, 201, 409, 500, 500}, [5]string{`{"ok":true}`, `{"ok":true}*`, `{}`, `{"request":1}`, `{"request":2}*`},
+			probe.Agrees, probe.ErrorsReplayed, "does what the contract says"},
+		"a fresh key is known": {[5]int{201}, [5]string{`{"id":"ch_1"}*`}, probe.Unknown, probe.ErrorsUnknown, "a fresh key's answer"},
+		"a stored answer that is another": {[5]int{201, 201}, [5]string{`{"id":"ch_1"}`, `{"id":"ch_2"}*`}, probe.Unknown, probe.ErrorsUnknown,
+			"not the first one"},
+		"a changed one, too": {[5]int{201, 201, 201}, [5]string{`{"id":"ch_1"}`, `{"id":"ch_1"}*`, `{"id":"ch_2"}*`}, probe.Unknown, probe.ErrorsUnknown,
+			"not the first one"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := 0
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				body, marked := strings.CutSuffix(c.bodies[n], "*")
+				if marked {
+					w.Header().Set("Idempotent-Replayed", "true")
+				}
+				w.WriteHeader(c.statuses[n])
+				_, _ = w.Write([]byte(body))
+				n++
+			}))
+			defer server.Close()
+			s := setup(t, server.URL, contract.ReturnsOriginalRefusesChanged, action.RepeatableWithKey)
+			s.Failing = []byte(`{"amount":-1,"currency":"eur"}`)
+			r := run(t, s, &records{})
+			if r.Verdict != c.verdict || r.Errors != c.errors || !strings.Contains(r.Means, c.says) {
+				t.Errorf("got %s, errors %s (%s); want %s, %s (…%s…)", r.Verdict, r.Errors, r.Means, c.verdict, c.errors, c.says)
+			}
+		})
+	}
+}
+
 // UN-08: another target than the contract's own, under the contract's own address ranges.
 func TestProbeAgainstASandbox(t *testing.T) {
 	own, sandbox := newStage(t, contract.ReturnsOriginalRefusesChanged, action.RepeatableWithKey), newStage(t, contract.ReturnsOriginalRefusesChanged, action.RepeatableWithKey)
