@@ -51,6 +51,9 @@ var layers = []layer{
 	{packages: "internal/store/storetest", sees: "internal/action journal internal/store/...", suite: true},
 	{packages: "internal/store/...", sees: "internal/action journal internal/store internal/store/eventlog"},
 
+	// A probe asks a target outside the line, and reaches executors through an interface of its own.
+	{packages: "internal/probe", sees: "internal/action internal/canonical internal/contract internal/digest"},
+
 	// The line sees the rules and the store, and reaches executors and credentials through interfaces of its own.
 	{packages: "internal/gateway", sees: "internal/action internal/contract internal/crashpoint internal/digest internal/ladder internal/store internal/telemetry"},
 	{packages: "internal/gateway/rig", sees: "*", suite: true},

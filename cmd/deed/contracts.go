@@ -17,7 +17,7 @@ func (a *app) contractsCommand() *cobra.Command {
 		Use: "contracts", Short: "Check tool contracts and report what they promise",
 		Example: "  deed contracts check\n  deed contracts report charge\n  deed contracts schema > contract.schema.json",
 	}
-	c.AddCommand(a.contractsCheck(), a.contractsReport(), a.contractsSchema())
+	c.AddCommand(a.contractsCheck(), a.contractsReport(), a.contractsProbe(), a.contractsSchema())
 	return c
 }
 
