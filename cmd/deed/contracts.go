@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -39,7 +40,18 @@ func loadContracts(cfg config.Config) (*contract.Set, error) {
 	case err != nil:
 		return nil, &exitError{exitUsage, err}
 	}
-	return set, nil
+	return set, keptLongEnough(set, cfg.LongestRun)
+}
+
+// keptLongEnough refuses contracts under which a run could outlive what recognises its retries: the key and the result.
+func keptLongEnough(set *contract.Set, longest time.Duration) error {
+	for _, c := range set.Tools() {
+		if c.HasEffects && c.KeepResult <= longest {
+			return &exitError{exitUsage, fmt.Errorf("%s: the tool %s keeps its results for %s, and a run may last %s: a retry at its end would "+
+				"find its key used up\nRaise keep_result in the contract, or lower longest_run in deed.yaml", c.File, c.Tool, c.KeepResult, longest)}
+		}
+	}
+	return nil
 }
 
 // chosen are the named tools, or all.

@@ -84,6 +84,8 @@ func (a Answer) Next() []string {
 	switch s := a.Action.State; {
 	case a.Held:
 		return []string{NextWait, NextStatus, NextReview}
+	case a.Action.Purged:
+		return []string{NextChange}
 	case s == Completed:
 		if a.RepeatOf != "" {
 			return []string{NextRepeat}
@@ -114,6 +116,9 @@ func (a Answer) Next() []string {
 func CodeFor(a Action, attached bool) Code {
 	switch a.State {
 	case Completed:
+		if a.Purged {
+			return CodeResultExpired
+		}
 		return ""
 	case Failed:
 		switch {

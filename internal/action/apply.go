@@ -17,6 +17,8 @@ func (a Action) Apply(ev Event) (Action, error) {
 		return a.observe(ev)
 	case ev.DelegatedBody != nil:
 		return a.delegate(ev)
+	case ev.PurgedBody != nil:
+		return a.purge(ev)
 	default:
 		return a, fmt.Errorf("%s does not change an action", ev.Kind)
 	}

@@ -29,6 +29,7 @@ const (
 	CodeAttemptsExhausted  Code = "ATTEMPTS_EXHAUSTED"
 	CodeReviewRefused      Code = "REVIEW_REFUSED"
 	CodeUndoRefused        Code = "UNDO_REFUSED"
+	CodeResultExpired      Code = "RESULT_EXPIRED"
 	CodeOverloaded         Code = "OVERLOADED"
 	CodeJournalUnavailable Code = "JOURNAL_UNAVAILABLE"
 	CodeInternal           Code = "INTERNAL"
@@ -65,6 +66,7 @@ var Codes = map[Code]Advice{
 	CodeAttemptsExhausted:  {false, false, "The contract allows no further attempt."},
 	CodeReviewRefused:      {false, true, "The decision does not fit the action as it is now. Nothing was changed and nothing was sent."},
 	CodeUndoRefused:        {false, false, "The action cannot be undone by its contract, or not now. Nothing was sent."},
+	CodeResultExpired:      {false, true, "The action completed, and its result is no longer kept. This key is used up; something new needs a key of its own."},
 	CodeOverloaded:         {true, false, "The gateway takes no more work right now. Nothing was done."},
 	CodeJournalUnavailable: {true, false, "The journal cannot be written, so nothing is sent."},
 	CodeInternal:           {false, true, "deed has a fault of its own. Look at its log."},

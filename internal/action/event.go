@@ -21,6 +21,7 @@ const (
 
 	ReconcileStarted EventKind = "action.reconcile_started" // a question to the target is planned: durable before it is asked
 	ActionObserved   EventKind = "action.observed"          // what was learned, by asking or late
+	ActionPurged     EventKind = "action.purged"            // its content was kept for as long as the contract says, and is erased
 	ActionDelegated  EventKind = "action.delegated"         // the target accepted it and finishes later, under a job id
 )
 
@@ -50,6 +51,7 @@ type Event struct {
 	DeliveryBody  *DeliveryMoved
 	ObservedBody  *Observed
 	DelegatedBody *Delegated
+	PurgedBody    *Purged
 
 	Request *RequestSeen // beside AcceptedBody: what will be sent, described without its content
 }

@@ -41,6 +41,7 @@ type Action struct {
 	KeyLife      time.Duration // how long the target keeps a key, less the margin; 0 where it keeps none
 	AttachFor    time.Duration // how long after a final state an equal call still attaches
 	ReviewAfter  time.Duration // how long deed looks for evidence before a person is asked
+	KeepResult   time.Duration // how long after a final state its content is kept
 	CanAsk       bool          // the target can be asked what became of it
 
 	Owner        OwnerID    // who dispatched it or asks about it, while its lease holds
@@ -49,6 +50,7 @@ type Action struct {
 	Observations int        // how often something was learned apart from attempts
 	Finding      Finding    // the newest one
 	Hinted       bool       // something was seen that speaks against absence
+	Purged       bool       // its content is erased; that it was, and what came of it, stays
 	Abandoned    bool       // a person closed it without knowing: it holds nobody up any more
 
 	Channel    string

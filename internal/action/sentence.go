@@ -68,6 +68,10 @@ func (a Answer) stateSentence() string {
 func (a Answer) completedSentence() string {
 	act := a.Action
 	how, short := a.evidence()
+	if act.Purged {
+		return fmt.Sprintf("It completed at %s (%s), and its result was kept for as long as its contract says and is erased. "+
+			"It was not done again. Something new needs a key of its own.", clock(act.FinishedAt), short)
+	}
 	if !a.Attached || act.Delivery == Delivered {
 		return fmt.Sprintf("Done, once: %s.", how) + a.answerSentence()
 	}

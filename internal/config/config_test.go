@@ -50,6 +50,7 @@ func TestDefaults(t *testing.T) {
 		Credentials: filepath.Join(dir, ".config/deed/credentials.yaml"),
 		Socket:      filepath.Join(dir, ".local/state/deed/deed.sock"),
 		Listen:      "127.0.0.1:7333",
+		LongestRun:  24 * time.Hour,
 		Wait:        45 * time.Second,
 		LogLevel:    slog.LevelInfo,
 	}
@@ -93,6 +94,7 @@ func TestStrongerSourceWins(t *testing.T) {
 		"credentials  " + dir + "/.config/deed/credentials.yaml  (default)\n" +
 		"socket       " + dir + "/state/deed.sock                (default)\n" +
 		"listen       [::1]:3 (--listen)\n" +
+		"longest_run  24h0m0s (default)\n" +
 		"wait         10s (" + path + ":2)\n" +
 		"log_level    debug (DEED_LOG_LEVEL)\n" +
 		"origin       deed.example/prod (" + path + ":7)\n" +
@@ -154,6 +156,7 @@ func TestMistakesInTheFile(t *testing.T) {
 		{"twice", "wait: 5s\nwait: 6s\n", ":2: ", "write one setting a line"},
 		{"no unit", "\n\nwait: 45\n", ":3: wait: ", "such as 45s"},
 		{"too long", "wait: 56s\n", ":1: wait: ", "up to 55s"},
+		{"no longest run", "longest_run: 0s\n", ":1: longest_run: ", "such as 24h"},
 		{"zero", "wait: 0s\n", ":1: wait: ", "above 0s"},
 		{"negative", "wait: -1s\n", ":1: wait: ", "above 0s"},
 		{"log level", "log_level: verbose\n", ":1: log_level: ", "debug, info, warn or error"},

@@ -34,6 +34,7 @@ func settings(flags Overrides) []setting {
 		pathSetting("credentials", flags.Credentials, func(c *Config) *string { return &c.Credentials }, inConfigDir("credentials.yaml")),
 		{"socket", flags.Socket, defaultSocket, setSocket, func(c Config) string { return c.Socket }},
 		{"listen", flags.Listen, always("127.0.0.1:7333"), setListen, getListen},
+		{"longest_run", flags.LongestRun, always("24h"), setLongestRun, func(c Config) string { return c.LongestRun.String() }},
 		{"wait", flags.Wait, always("45s"), setWait, func(c Config) string { return c.Wait.String() }},
 		{"log_level", flags.LogLevel, always("info"), setLogLevel, func(c Config) string { return strings.ToLower(c.LogLevel.String()) }},
 		{"origin", flags.Origin, always(""), setOrigin, func(c Config) string { return c.Origin }},
@@ -126,6 +127,15 @@ func setWait(c *Config, v value) error {
 		return fmt.Errorf("%s is out of range; write a duration above 0s and up to %s, since clients give up after a minute", v.text, MaxWait)
 	}
 	c.Wait = wait
+	return nil
+}
+
+func setLongestRun(c *Config, v value) error {
+	longest, err := time.ParseDuration(v.text)
+	if err != nil || longest <= 0 {
+		return fmt.Errorf("%q is no duration above 0s; write a number with a unit, such as 24h", v.text)
+	}
+	c.LongestRun = longest
 	return nil
 }
 

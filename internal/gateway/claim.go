@@ -291,7 +291,7 @@ func (g *Gateway) newAction(tx store.Tx, a asked, intent action.Intent, op actio
 		ID: id, Intent: intent.ID, Run: a.run.ID, Actor: a.Actor.String(), Tool: a.Tool,
 		State: action.Accepted, Delivery: action.DeliveryNone,
 		Class: c.Class, Contract: c.Digest, MaxAttempts: c.MaxAttempts, KeyLife: c.KeyLife, AttachFor: c.AttachFor,
-		ReviewAfter: c.ReviewAfter, CanAsk: c.Lookup != nil, Compensates: a.Undoes,
+		ReviewAfter: c.ReviewAfter, KeepResult: c.KeepResult, CanAsk: c.Lookup != nil, Compensates: a.Undoes,
 		Channel: op.Channel, Target: op.Target, Method: op.Method, Template: op.Template, Credential: op.Credential,
 		Digests: a.Variants[0].Digests, Trace: action.Trace{TraceID: newTraceID(), SpanID: newSpanID()},
 		AcceptedAt: tx.Now(), UpdatedAt: tx.Now(),

@@ -94,6 +94,10 @@ func (g *Gateway) attempts(ctx context.Context, act action.Action, w *written) [
 
 // fill adds the recorded answer of the target, and the token for a deliberate repeat of what is completed.
 func (g *Gateway) fill(ctx context.Context, a *action.Answer, w *written) error {
+	if a.Action.Purged {
+		a.Complete = false
+		return nil
+	}
 	if a.Action.Result == "" || !a.Action.State.Final() {
 		return nil
 	}

@@ -82,6 +82,13 @@ func (g *Gateway) Run(ctx context.Context) {
 				g.log.Error("actions of gateways that are gone could not be taken over", "error", err)
 			}
 		}
+		if n%purgeTurns == 1 {
+			if n, err := g.purge(ctx, time.Now()); err != nil && ctx.Err() == nil {
+				g.log.Error("content that was kept long enough could not be erased", "error", err)
+			} else if n > 0 {
+				g.log.Info("content was erased that had been kept for as long as contracts say", "actions", n)
+			}
+		}
 		g.takeUp(ctx)
 	}
 }

@@ -54,6 +54,8 @@ type Reader interface {
 	// Due lists actions that deed may find out about by itself, and whose time has come: unknown ones, and those that their
 	// target still works on. The longest waiting come first.
 	Due(ctx context.Context, q Due) ([]action.ID, error)
+	// Expired lists final actions whose content was kept for as long as their contracts say, those over the longest first.
+	Expired(ctx context.Context, now time.Time, limit int) ([]action.ID, error)
 	// Backlog counts what is unresolved.
 	Backlog(ctx context.Context) (Backlog, error)
 	// Actions lists actions that fit the query, newest first.
@@ -142,6 +144,8 @@ type Tx interface {
 	Place(id action.ID) (seq int64, hash string, err error)
 	// PutPayload keeps a protected payload and returns its salted commitment.
 	PutPayload(kind PayloadKind, owner string, content []byte) (action.Commitment, error)
+	// Erase removes a protected payload; what the journal committed to stays. Nothing to remove is no error.
+	Erase(kind PayloadKind, owner string) error
 	// PutContract keeps a contract version's text, once.
 	PutContract(digest, tool string, text []byte) error
 }

@@ -52,7 +52,7 @@ func Decode(body []byte) (Record, error) {
 func recorded(k action.EventKind) bool {
 	switch k {
 	case action.RunStarted, action.IntentLogged, action.ActionAccepted, action.ActionDelivery, action.ActionRecovered,
-		action.ReconcileStarted, action.ActionObserved, action.ActionDelegated:
+		action.ReconcileStarted, action.ActionObserved, action.ActionDelegated, action.ActionPurged:
 		return true
 	}
 	if _, ok := verdicts[k]; ok {
@@ -89,6 +89,8 @@ func (w *wire) event() (action.Event, error) {
 		ev.AcceptedBody, ev.Request = w.accepted(), w.request()
 	case w.Observed != nil && w.Action != nil:
 		ev.ObservedBody = w.observed(&r)
+	case w.Purge != nil && w.Action != nil:
+		ev.PurgedBody = &action.Purged{Kept: time.Duration(w.Purge.KeptUS) * time.Microsecond}
 	case w.Job != nil && w.Action != nil:
 		ev.DelegatedBody = w.delegated(&r)
 	case w.Action != nil:

@@ -54,7 +54,7 @@ func (w *wire) accepted() *action.Action {
 		Channel: a.Channel, Method: a.Method, Template: a.PathTemplate, Credential: a.CredentialRef,
 		Target:    action.Target{Scheme: a.Protocol, Host: a.Host, Port: a.Port, Private: a.Private},
 		Operation: action.Commitment(a.Operation), Repeats: action.ID(a.Repeats), Similar: action.ID(a.SimilarTo),
-		Compensates: action.ID(a.Compensates), ReviewAfter: time.Duration(a.ReviewAfterUS) * time.Microsecond, CanAsk: a.CanAsk,
+		Compensates: action.ID(a.Compensates), ReviewAfter: time.Duration(a.ReviewAfterUS) * time.Microsecond, CanAsk: a.CanAsk, KeepResult: time.Duration(a.KeepResultUS) * time.Microsecond,
 	}
 	if d := w.Digests; d != nil {
 		act.Digests = action.Digests{KeyID: d.KeyID, Fingerprint: d.Fingerprint, Effect: d.Effect, Args: d.Args, Resource: d.Resource}

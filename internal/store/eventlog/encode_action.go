@@ -29,6 +29,8 @@ func actionMembers(m members, ev action.Event, about action.Action) {
 		observedMembers(m, act, *ev.ObservedBody)
 	case ev.DelegatedBody != nil:
 		delegatedMembers(m, act, *ev.DelegatedBody)
+	case ev.PurgedBody != nil:
+		m["purge"] = members{"kept_us": ev.PurgedBody.Kept.Microseconds()}
 	default:
 		d := members{"from": string(ev.DeliveryBody.From), "to": string(ev.DeliveryBody.To)}
 		put(d, "why", ev.DeliveryBody.Why)
@@ -46,6 +48,7 @@ func acceptedMembers(m, act members, a action.Action) {
 	put(act, "similar_to", a.Similar)
 	put(act, "compensates", a.Compensates)
 	putMicros(act, "review_after_us", a.ReviewAfter)
+	putMicros(act, "keep_result_us", a.KeepResult)
 	putTrue(act, "can_ask", a.CanAsk)
 	putMicros(act, "key_life_us", a.KeyLife)
 	putMicros(act, "attach_for_us", a.AttachFor)

@@ -167,6 +167,7 @@ func goldenEvents() map[string]action.Event {
 			ID: "obs_0123456789abcdefghjkmnpqrs", Number: 1, Kind: action.ByStale, About: "att_0123456789abcdefghjkmnpqrs",
 			Certainty: action.EffectProven, Status: 201, Ended: goldenTime}}
 	})
+	add("action.purged", action.ActionPurged, func(ev *action.Event) { ev.PurgedBody = &action.Purged{Kept: 720 * time.Hour} })
 	add("action.delegated", action.ActionDelegated, func(ev *action.Event) {
 		ev.DelegatedBody = &action.Delegated{FromAttempt: 1, FromEpoch: 1, Job: "sha256-salted:04", NotBefore: goldenTime.Add(time.Second),
 			Ended: &action.Attempt{ID: "att_0123456789abcdefghjkmnpqrs", Number: 1, State: action.AttemptCompleted, Status: 202, BytesSent: 418,

@@ -48,6 +48,8 @@ func Normal(ev action.Event) (action.Event, error) {
 		return normalObserved(ev)
 	case ev.DelegatedBody != nil:
 		return normalDelegated(ev)
+	case ev.PurgedBody != nil:
+		return normalPurged(ev)
 	default:
 		return normalDelivery(ev)
 	}
@@ -63,7 +65,7 @@ func Micro(t time.Time) time.Time {
 
 func bodies(ev action.Event) (n int) {
 	for _, set := range []bool{ev.RunBody != nil, ev.CallBody != nil, ev.IntentBody != nil,
-		ev.AcceptedBody != nil, ev.MoveBody != nil, ev.DeliveryBody != nil, ev.ObservedBody != nil, ev.DelegatedBody != nil} {
+		ev.AcceptedBody != nil, ev.MoveBody != nil, ev.DeliveryBody != nil, ev.ObservedBody != nil, ev.DelegatedBody != nil, ev.PurgedBody != nil} {
 		if set {
 			n++
 		}

@@ -33,7 +33,7 @@ func normalAccepted(ev action.Event) (action.Event, error) {
 	a.Trace = ev.Trace
 	a.State, a.Delivery = action.Accepted, action.DeliveryNone
 	a.KeyLife, a.AttachFor = a.KeyLife.Truncate(time.Microsecond), a.AttachFor.Truncate(time.Microsecond)
-	a.ReviewAfter = a.ReviewAfter.Truncate(time.Microsecond)
+	a.ReviewAfter, a.KeepResult = a.ReviewAfter.Truncate(time.Microsecond), a.KeepResult.Truncate(time.Microsecond)
 	if len(a.Target.Private) == 0 {
 		a.Target.Private = nil
 	}
@@ -62,7 +62,7 @@ func fresh(ev action.Event, a action.Action) error {
 		return invalid(ev, "starts with a reason")
 	case a.Attempt != 0 || a.TargetStatus != 0 || a.Result != "" || a.RepeatToken != "":
 		return invalid(ev, "starts with an attempt or a result")
-	case a.Owner != "" || a.Epoch != 0 || a.Job != "" || a.Observations != 0 || a.Finding != "" || a.Hinted || a.Abandoned:
+	case a.Owner != "" || a.Epoch != 0 || a.Job != "" || a.Observations != 0 || a.Finding != "" || a.Hinted || a.Abandoned || a.Purged:
 		return invalid(ev, "starts with an owner or with something learned")
 	case a.Binding != (action.Binding{}):
 		return invalid(ev, "starts with a decision")

@@ -1,6 +1,10 @@
 package eventlog
 
-import "deed.dev/deed/internal/action"
+import (
+	"time"
+
+	"deed.dev/deed/internal/action"
+)
 
 func normalObserved(ev action.Event) (action.Event, error) {
 	o := *ev.ObservedBody
@@ -42,6 +46,16 @@ func normalDelegated(ev action.Event) (action.Event, error) {
 			ev.Attempt = ended.ID
 		}
 		d.Ended = &ended
+	}
+	return ev, nil
+}
+
+func normalPurged(ev action.Event) (action.Event, error) {
+	p := *ev.PurgedBody
+	ev.PurgedBody = &p
+	p.Kept = p.Kept.Truncate(time.Microsecond)
+	if ev.Kind != action.ActionPurged || ev.Action == "" {
+		return ev, invalid(ev, "carries an erasure, or names no action")
 	}
 	return ev, nil
 }

@@ -103,6 +103,11 @@ var kinds = func() map[action.EventKind]func(*rapid.T) action.Event {
 			return ev
 		}
 	}
+	all[action.ActionPurged] = func(t *rapid.T) action.Event {
+		ev := drawn(t, action.ActionPurged)
+		ev.PurgedBody = fill(t, "purged", new(action.Purged))
+		return ev
+	}
 	all[action.ActionDelegated] = func(t *rapid.T) action.Event {
 		ev := drawn(t, action.ActionDelegated)
 		ev.DelegatedBody = fill(t, "delegated", new(action.Delegated))
@@ -122,7 +127,7 @@ func drawn(t *rapid.T, kind action.EventKind) action.Event {
 	fillValue(t, "event", reflect.ValueOf(&ev).Elem())
 	ev.Kind = kind
 	ev.RunBody, ev.CallBody, ev.IntentBody, ev.AcceptedBody, ev.MoveBody, ev.DeliveryBody = nil, nil, nil, nil, nil, nil
-	ev.ObservedBody, ev.DelegatedBody = nil, nil
+	ev.ObservedBody, ev.DelegatedBody, ev.PurgedBody = nil, nil, nil
 	if kind != action.ActionAccepted {
 		ev.Request = nil
 	}
@@ -138,7 +143,7 @@ func drawAccepted(t *rapid.T) action.Event {
 	a.FailureClass, a.RejectReason, a.Recovery, a.Doubted, a.Reason = "", "", "", false, ""
 	a.Attempt, a.TargetStatus, a.Result, a.RepeatToken, a.Binding = 0, 0, "", "", action.Binding{}
 	a.NotBefore, a.ResendBefore, a.AuthorizedAt, a.DispatchedAt, a.FinishedAt = time.Time{}, time.Time{}, time.Time{}, time.Time{}, time.Time{}
-	a.Owner, a.Epoch, a.Job, a.Observations, a.Finding, a.Hinted, a.Abandoned, a.UnknownAt = "", 0, "", 0, "", false, false, time.Time{}
+	a.Owner, a.Epoch, a.Job, a.Observations, a.Finding, a.Hinted, a.Abandoned, a.Purged, a.UnknownAt = "", 0, "", 0, "", false, false, false, time.Time{}
 	ev.AcceptedBody = a
 	return ev
 }

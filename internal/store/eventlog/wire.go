@@ -35,6 +35,7 @@ type wire struct {
 	Request  *wireRequest  `json:"request"`
 	Observed *wireObserved `json:"observation"`
 	Job      *wireJob      `json:"job"`
+	Purge    *wirePurge    `json:"purge"`
 	Review   *wireReview   `json:"review"`
 }
 
@@ -108,6 +109,7 @@ type wireAction struct {
 	SimilarTo     string   `json:"similar_to"`
 	Compensates   string   `json:"compensates"`
 	ReviewAfterUS int64    `json:"review_after_us"`
+	KeepResultUS  int64    `json:"keep_result_us"`
 	CanAsk        bool     `json:"can_ask"`
 
 	// Of a move.
@@ -219,4 +221,8 @@ type wireReview struct {
 	Evidence   string `json:"evidence"`
 	SeenSeq    int64  `json:"seen_seq"`
 	SeenHash   string `json:"seen_hash"`
+}
+
+type wirePurge struct {
+	KeptUS int64 `json:"kept_us"`
 }

@@ -47,6 +47,19 @@ func (t *tx) PutPayload(kind store.PayloadKind, owner string, content []byte) (a
 	return c, nil
 }
 
+// Erase implements store.Tx. secure_delete makes SQLite overwrite what it held.
+func (t *tx) Erase(kind store.PayloadKind, owner string) error {
+	if err := t.usable(); err != nil {
+		return err
+	}
+	_, err := t.w.erasePayload.ExecContext(background, string(kind), owner)
+	if err := t.note(err); err != nil {
+		return fmt.Errorf("erase the %s of %s: %w", kind, owner, err)
+	}
+	t.w.written++
+	return nil
+}
+
 // Payload implements store.Reader.
 func (r *reader) Payload(ctx context.Context, kind store.PayloadKind, owner string) ([]byte, error) {
 	content, commitment, err := r.content(ctx, kind, owner)

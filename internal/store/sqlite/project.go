@@ -47,7 +47,7 @@ func (p *projector) writeIntent(i action.Intent) error {
 
 const insertAction = `insert into actions (` + actionColumns + `, open)
 	values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
-	?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1)`
+	?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1)`
 
 func (p *projector) writeAccepted(r row, at place) error {
 	r.seq, r.eventSeq, r.eventHash = at.seq, at.seq, at.hash
@@ -73,6 +73,7 @@ const (
 	deliverAction    = `update actions set delivery = ?, updated_at = ?, event_seq = ?, event_hash = ?` + ofAction
 	observeAction    = `update actions set owner = ?, epoch = ?, observations = ?, finding = ?, hinted = ?, not_before = ?, updated_at = ?,
 		event_seq = ?, event_hash = ?` + ofAction
+	purgeAction    = `update actions set purged = 1, updated_at = ?, event_seq = ?, event_hash = ?` + ofAction
 	delegateAction = `update actions set job = ?, not_before = ?, target_status = ?, updated_at = ?, event_seq = ?, event_hash = ?` + ofAction
 )
 
@@ -85,6 +86,8 @@ func (p *projector) writeChange(s step, at place) error {
 		err = p.writeMove(s.from, r, *ev.MoveBody)
 	case ev.ObservedBody != nil:
 		err = p.writeObserved(s.from, r, *ev.ObservedBody)
+	case ev.PurgedBody != nil:
+		err = p.compareAndSet(p.purge, s.from, []any{micros(r.UpdatedAt), r.eventSeq, r.eventHash[:]})
 	case ev.DelegatedBody != nil:
 		err = p.writeDelegated(s.from, r, *ev.DelegatedBody)
 	default:

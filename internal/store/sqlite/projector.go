@@ -15,7 +15,7 @@ import (
 type projector struct {
 	reads *reads
 	insertRun, insertCall, insertIntent, insertAction, insertAttempt, endAttempt, insertResult,
-	move, finish, deliver, observation, observe, delegate, toolOf *sql.Stmt
+	move, finish, deliver, observation, observe, delegate, purge, toolOf *sql.Stmt
 
 	// Actions and tools of the change under way, so that a chain of moves reads its action once.
 	seen  map[action.ID]row
@@ -38,6 +38,7 @@ func prepareProjector(p *statements, r *reads) *projector {
 		observation:   p.prepare(putObservation),
 		observe:       p.prepare(observeAction),
 		delegate:      p.prepare(delegateAction),
+		purge:         p.prepare(purgeAction),
 		toolOf:        p.prepare(`select tool from intents where id = ?`),
 	}
 }
@@ -66,7 +67,8 @@ func (p *projector) prepare(ev action.Event) (step, error) {
 	switch {
 	case ev.AcceptedBody != nil:
 		return p.prepareAccepted(ev)
-	case ev.MoveBody != nil, ev.DeliveryBody != nil, ev.ObservedBody != nil, ev.DelegatedBody != nil:
+	case ev.MoveBody != nil, ev.DeliveryBody != nil, ev.ObservedBody != nil, ev.DelegatedBody != nil,
+		ev.PurgedBody != nil:
 		return p.prepareChange(ev)
 	default:
 		return step{event: ev}, nil

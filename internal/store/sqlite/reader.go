@@ -16,8 +16,8 @@ type reader struct {
 	db         *sql.DB
 	statements *statements
 	*reads
-	contract, openContracts, openKeys, headStmt, placeOf, observations, due, backlog *sql.Stmt
-	committed                                                                        map[store.PayloadKind]*sql.Stmt // what the journal says of a payload
+	contract, openContracts, openKeys, headStmt, placeOf, observations, due, backlog, expired *sql.Stmt
+	committed                                                                                 map[store.PayloadKind]*sql.Stmt // what the journal says of a payload
 }
 
 func openReader(ctx context.Context, path string) (*reader, error) {
@@ -37,6 +37,7 @@ func openReader(ctx context.Context, path string) (*reader, error) {
 		observations:  p.prepare(selectObservations),
 		due:           p.prepare(selectDue),
 		backlog:       p.prepare(countBacklog),
+		expired:       p.prepare(selectExpired),
 		committed: map[store.PayloadKind]*sql.Stmt{
 			store.Arguments: p.prepare(`select arguments from intents where id = ?`),
 			store.Operation: p.prepare(`select operation from actions where id = ?`),

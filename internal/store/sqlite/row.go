@@ -25,12 +25,13 @@ const actionColumns = `seq, id, intent, run, actor, tool, state, delivery, failu
 	key_id, fingerprint, effect, args, resource, decision, decision_kind, decision_rule, binding_digest,
 	operation, repeats, similar, target_status, result, repeat_token, trace_id, span_id, parent_span_id,
 	accepted_at, authorized_at, dispatched_at, finished_at, updated_at, event_seq, event_hash,
-	owner, epoch, job, observations, finding, hinted, abandoned, can_ask, review_after, compensates, unknown_at`
+	owner, epoch, job, observations, finding, hinted, abandoned, can_ask, review_after, compensates, unknown_at,
+	keep_result, purged`
 
 func scanAction(scan func(...any) error) (r row, err error) {
 	a := &r.Action
 	var private string
-	var keyLife, attachFor, reviewAfter int64
+	var keyLife, attachFor, reviewAfter, keepResult int64
 	var hash []byte
 	if err := scan(&r.seq, &a.ID, &a.Intent, &a.Run, &a.Actor, &a.Tool, &a.State, &a.Delivery, &a.FailureClass, &a.RejectReason,
 		&a.Recovery, &a.Doubted, &a.Reason, &a.Class, &a.Contract, &a.Attempt, &a.MaxAttempts, instant{&a.NotBefore}, instant{&a.ResendBefore},
@@ -40,7 +41,7 @@ func scanAction(scan func(...any) error) (r row, err error) {
 		&a.TargetStatus, &a.Result, &a.RepeatToken, &a.Trace.TraceID, &a.Trace.SpanID, &a.Trace.ParentSpanID,
 		instant{&a.AcceptedAt}, instant{&a.AuthorizedAt}, instant{&a.DispatchedAt}, instant{&a.FinishedAt}, instant{&a.UpdatedAt},
 		&r.eventSeq, &hash, &a.Owner, &a.Epoch, &a.Job, &a.Observations, &a.Finding, &a.Hinted, &a.Abandoned, &a.CanAsk, &reviewAfter,
-		&a.Compensates, instant{&a.UnknownAt}); err != nil {
+		&a.Compensates, instant{&a.UnknownAt}, &keepResult, &a.Purged); err != nil {
 		return row{}, fmt.Errorf("read an action: %w", err)
 	}
 	if len(hash) != len(r.eventHash) {
@@ -48,7 +49,7 @@ func scanAction(scan func(...any) error) (r row, err error) {
 	}
 	r.eventHash = journal.Hash(hash)
 	a.KeyLife, a.AttachFor = time.Duration(keyLife)*time.Microsecond, time.Duration(attachFor)*time.Microsecond
-	a.ReviewAfter = time.Duration(reviewAfter) * time.Microsecond
+	a.ReviewAfter, a.KeepResult = time.Duration(reviewAfter)*time.Microsecond, time.Duration(keepResult)*time.Microsecond
 	if private != "" {
 		if err := json.Unmarshal([]byte(private), &a.Target.Private); err != nil {
 			return row{}, fmt.Errorf("read the address ranges of %s: %w", a.ID, err)
@@ -82,7 +83,8 @@ func (r row) inserted() ([]any, error) {
 		r.Trace.SpanID, r.Trace.ParentSpanID, micros(r.AcceptedAt), micros(r.AuthorizedAt), micros(r.DispatchedAt),
 		micros(r.FinishedAt), micros(r.UpdatedAt), r.eventSeq, r.eventHash[:],
 		string(r.Owner), r.Epoch, string(r.Job), int64(r.Observations), string(r.Finding), r.Hinted, r.Abandoned, r.CanAsk,
-		r.ReviewAfter.Microseconds(), string(r.Compensates), micros(r.UnknownAt)}, nil
+		r.ReviewAfter.Microseconds(), string(r.Compensates), micros(r.UnknownAt),
+		r.KeepResult.Microseconds(), r.Purged}, nil
 }
 
 func scanAttempt(scan func(...any) error) (a action.Attempt, err error) {

@@ -24,7 +24,7 @@ func writerName(path string, noSync bool) string {
 		sync = "synchronous(off)"
 	}
 	return dataSource(path, "rw", busyTimeout, "journal_mode(wal)", sync, "foreign_keys(on)", checkpoint, cache,
-		"temp_store(memory)", "trusted_schema(off)")
+		"temp_store(memory)", "trusted_schema(off)", "secure_delete(on)") // what is erased is overwritten
 }
 
 func readerName(path string) string {

@@ -20,6 +20,9 @@ const (
 		and (reason = 'vault_locked') = ? and coalesce(not_before, 0) between ? and ?
 		and not exists (select 1 from owners where owners.id = owner and owner <> ? and until > ?) order by coalesce(not_before, 0) limit ?`
 
+	selectExpired = `select id from actions indexed by actions_kept where open = 0 and purged = 0 and keep_result > 0
+		and finished_at + keep_result <= ? order by finished_at + keep_result limit ?`
+
 	countBacklog = `select
 		(select count(*) from actions indexed by actions_unknown where state = 'unknown' and recovery = 'reconciling'),
 		(select count(*) from actions indexed by actions_unknown where state = 'unknown' and recovery = 'review_required' and abandoned = 0),
@@ -85,4 +88,18 @@ func (r *reader) Backlog(ctx context.Context) (b store.Backlog, err error) {
 		return store.Backlog{}, fmt.Errorf("count what is unresolved: %w", err)
 	}
 	return b, nil
+}
+
+// Expired implements store.Reader.
+func (r *reader) Expired(ctx context.Context, now time.Time, limit int) (ids []action.ID, err error) {
+	err = many(ctx, r.expired, func(scan func(...any) error) error {
+		var id action.ID
+		err := scan(&id)
+		ids = append(ids, id)
+		return err
+	}, now.UnixMicro(), int64(limit))
+	if err != nil {
+		return nil, fmt.Errorf("list what was kept long enough: %w", err)
+	}
+	return ids, nil
 }

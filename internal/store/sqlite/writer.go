@@ -21,8 +21,8 @@ type writer struct {
 	files      guard
 	statements *statements
 
-	begin, commit, rollback, save, undo, release *sql.Stmt
-	putPayload, putContract, contractText        *sql.Stmt
+	begin, commit, rollback, save, undo, release        *sql.Stmt
+	putPayload, erasePayload, putContract, contractText *sql.Stmt
 
 	*reads
 	claims *claims
@@ -79,6 +79,7 @@ func (w *writer) prepare() error {
 	w.save, w.undo, w.release = p.prepare(`savepoint change`), p.prepare(`rollback to change`), p.prepare(`release change`)
 	w.ledger = prepareLedger(p)
 	w.putPayload = p.prepare(`insert into payloads (kind, owner, salt, content, commitment) values (?, ?, ?, ?, ?)`)
+	w.erasePayload = p.prepare(`delete from payloads where kind = ? and owner = ?`)
 	w.putContract = p.prepare(`insert into contracts (digest, tool, text) values (?, ?, ?) on conflict (digest) do nothing`)
 	w.contractText = p.prepare(`select text from contracts where digest = ?`)
 	w.reads = prepareReads(p)

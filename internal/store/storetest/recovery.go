@@ -25,6 +25,7 @@ func testRecovery(t *testing.T, open Opener) {
 		{"OneUndoCounts", oneUndo},
 		{"AnAbandonedActionHoldsNobodyUp", abandoned},
 		{"ARedoMayExceedTheBudget", redo},
+		{"ContentIsErasedAndTheRecordStays", purged},
 	})
 }
 
@@ -347,6 +348,44 @@ func redo(t *testing.T, s store.Store, k *Kit) {
 	mustCommit(t, s, again)
 	if now := Get(t, s, a.ID); now.State != action.Dispatched || now.Attempt != 2 || now.MaxAttempts != 2 {
 		t.Errorf("after a redo it is %+v", now)
+	}
+	Histories(t, s)
+}
+
+func purged(t *testing.T, s store.Store, k *Kit) {
+	keep := func(c *Claim) { c.Action.KeepResult = time.Hour }
+	a := k.Make(t, s, keep, action.T3, action.T11, action.T12)
+	k.Make(t, s, keep, unknown...) // never, while it is open
+	expired := func(at time.Time) []action.ID { return Must(s.Expired(context.Background(), at, 10)) }
+	if got := expired(a.FinishedAt.Add(time.Hour - time.Second)); len(got) != 0 {
+		t.Errorf("kept long enough too early: %v", got)
+	}
+	if got := expired(a.FinishedAt.Add(1000 * time.Hour)); !slices.Equal(got, []action.ID{a.ID}) {
+		t.Fatalf("kept long enough are %v", got)
+	}
+	event := func() action.Event {
+		return action.Event{ID: k.event(), Kind: action.ActionPurged, Action: a.ID, PurgedBody: &action.Purged{Kept: time.Hour}}
+	}
+	if err := s.Commit(context.Background(), func(tx store.Tx) error {
+		if _, err := tx.PutPayload(store.Answer, string(a.Result), []byte("secret")); err != nil {
+			return err
+		}
+		if err := errors.Join(tx.Erase(store.Answer, string(a.Result)), tx.Erase(store.Job, "none")); err != nil {
+			return err
+		}
+		return tx.Append(event())
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if content, err := s.Payload(context.Background(), store.Answer, string(a.Result)); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("an erased payload is %q, %v", content, err)
+	}
+	now := Get(t, s, a.ID)
+	if !now.Purged || now.State != action.Completed || now.Digests != a.Digests || len(expired(time.Now().Add(1000*time.Hour))) != 0 {
+		t.Errorf("after the erasure it is %+v", now)
+	}
+	if err := commit(t, s, event()); err == nil {
+		t.Error("its content was erased twice")
 	}
 	Histories(t, s)
 }

@@ -12,6 +12,8 @@ alter table actions add column hinted integer not null default 0 check (hinted i
 alter table actions add column abandoned integer not null default 0 check (abandoned in (0, 1));
 alter table actions add column can_ask integer not null default 0 check (can_ask in (0, 1));
 alter table actions add column review_after integer not null default 0; -- microseconds
+alter table actions add column keep_result integer not null default 0; -- microseconds
+alter table actions add column purged integer not null default 0 check (purged in (0, 1));
 alter table actions add column compensates text not null default '';
 alter table actions add column unknown_at integer;
 
@@ -20,6 +22,7 @@ alter table actions add column unknown_at integer;
 create index actions_due on actions ((reason = 'vault_locked'), coalesce(not_before, 0))
     where (state = 'unknown' and recovery = 'reconciling') or (state = 'dispatched' and job <> '');
 
+create index actions_kept on actions (finished_at + keep_result) where open = 0 and purged = 0 and keep_result > 0;
 create index actions_unknown on actions (recovery, unknown_at) where state = 'unknown';
 create index actions_by_undone on actions (compensates) where compensates <> '';
 
