@@ -21,6 +21,7 @@ type settings struct {
 	runs     int
 	duration time.Duration
 	stored   int
+	open     int
 }
 
 func main() {
@@ -30,6 +31,7 @@ func main() {
 	flag.IntVar(&s.runs, "runs", 5, "runs per row; the median is printed")
 	flag.DurationVar(&s.duration, "duration", time.Second, "length of one run")
 	flag.IntVar(&s.stored, "stored", 100_000, "actions on record for the attach row")
+	flag.IntVar(&s.open, "unresolved", 100_000, "unknown actions on record for the restart row")
 	flag.Parse()
 	switch {
 	case *ledger != "":
@@ -63,11 +65,11 @@ func bench(ctx context.Context, s settings) error {
 	defer p.stop()
 	w := tabwriter.NewWriter(os.Stdout, 0, 4, 2, ' ', 0)
 	defer w.Flush()
-	fmt.Fprintf(w, "WHAT\tAGENTS\tRATE/S\tP50\tP99\tCPU/CALL\n")
+	fmt.Fprintf(w, "WHAT\tAGENTS\tRATE/S\tP50\tP95\tP99\tCPU/CALL\n")
 	rows := map[string]measured{}
 	print := func(name string, agents int, m measured) {
 		rows[fmt.Sprint(name, " ", agents)] = m
-		fmt.Fprintf(w, "%s\t%d\t%.0f\t%s\t%s\t%s\n", name, agents, m.rate, m.p50, m.p99, m.cpu)
+		fmt.Fprintf(w, "%s\t%d\t%.0f\t%s\t%s\t%s\t%s\n", name, agents, m.rate, m.p50, m.p95, m.p99, m.cpu)
 	}
 	sync, err := fsyncProbe(s)
 	if err != nil {
@@ -97,6 +99,12 @@ func bench(ctx context.Context, s settings) error {
 	}
 	print("attach, 1,000 stored", 1, attach["few"])
 	print(fmt.Sprintf("attach, %d stored", s.stored), 1, attach["many"])
+	restart, err := compareRestart(ctx, s, t, 8)
+	if err != nil {
+		return err
+	}
+	print("live calls after a restart, none unresolved", 8, restart["none"])
+	print(fmt.Sprintf("live calls after a restart, %d unresolved", s.open), 8, restart["many"])
 	fmt.Fprintln(w)
 	verdicts(w, rows, s)
 	return nil
@@ -121,6 +129,9 @@ func verdicts(w *tabwriter.Writer, rows map[string]measured, s settings) {
 	}
 	row(fmt.Sprintf("attach with %d actions ÷ with 1,000", s.stored),
 		ratio(float64(rows[fmt.Sprintf("attach, %d stored 1", s.stored)].p50), float64(rows["attach, 1,000 stored 1"].p50)), "≤ 1.5")
+	row(fmt.Sprintf("p95 of live calls at a restart with %d unresolved ÷ with none", s.open),
+		ratio(float64(rows[fmt.Sprintf("live calls after a restart, %d unresolved 8", s.open)].p95),
+			float64(rows["live calls after a restart, none unresolved 8"].p95)), "≤ 2")
 }
 
 func ratio(a, b float64) string {

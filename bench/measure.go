@@ -11,9 +11,9 @@ import (
 
 // measured is one row: the median run.
 type measured struct {
-	rate     float64 // per second
-	p50, p99 time.Duration
-	cpu      time.Duration // of this process, per call
+	rate          float64 // per second
+	p50, p95, p99 time.Duration
+	cpu           time.Duration // of this process, per call
 }
 
 // load runs call from so many agents for a while.
@@ -51,7 +51,7 @@ func load(ctx context.Context, agents int, length time.Duration, call func(ctx c
 	}
 	slices.Sort(all)
 	return measured{
-		rate: float64(len(all)) / took.Seconds(), p50: round(all[len(all)/2]), p99: round(all[len(all)*99/100]),
+		rate: float64(len(all)) / took.Seconds(), p50: round(all[len(all)/2]), p95: round(all[len(all)*95/100]), p99: round(all[len(all)*99/100]),
 		cpu: round((cpuTime() - cpu) / time.Duration(len(all))),
 	}, nil
 }

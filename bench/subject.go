@@ -34,6 +34,7 @@ type subject struct {
 	dir      string
 	store    *sqlite.Store
 	gateway  *gateway.Gateway
+	start    func() *gateway.Gateway // another one, as after a restart
 	executor *httpexec.Executor
 	tools    []mcpserver.Tool
 }
@@ -99,10 +100,13 @@ func newSubject(t *target, noSync, noGroup bool) (*subject, error) {
 	if noGroup {
 		kept = &oneByOne{Store: s.store}
 	}
-	s.gateway = gateway.New(gateway.Options{
-		Store: kept, Contracts: set, Keys: keys, Vault: &vault.Vault{}, Wait: 30 * time.Second,
-		Executors: map[string]gateway.Executor{"http": s.executor}, Log: slog.New(slog.DiscardHandler),
-	})
+	s.start = func() *gateway.Gateway {
+		return gateway.New(gateway.Options{
+			Store: kept, Contracts: set, Keys: keys, Vault: &vault.Vault{}, Wait: 30 * time.Second,
+			Executors: map[string]gateway.Executor{"http": s.executor}, Log: slog.New(slog.DiscardHandler),
+		})
+	}
+	s.gateway = s.start()
 	for _, c := range set.Tools() {
 		s.tools = append(s.tools, mcpserver.Tool{Name: c.Tool, Description: c.Description, InputSchema: c.InputSchema()})
 	}

@@ -74,6 +74,8 @@ type Gateway struct {
 	closing sync.Mutex // held while somebody enters, so that Close waits for all who did
 	closed  bool
 
+	shut   context.Context // ends when Close begins: nothing that can wait is begun then
+	close  context.CancelFunc
 	ctx    context.Context // of everything that outlives its caller
 	cancel context.CancelFunc
 	work   sync.WaitGroup
@@ -94,6 +96,7 @@ func New(o Options) *Gateway {
 	}
 	g.flights.running = map[action.ID]*flight{}
 	g.older.parsed = map[string]*contract.Contract{}
+	g.shut, g.close = context.WithCancel(context.Background())
 	g.ctx, g.cancel = context.WithCancel(context.Background())
 	return g
 }
@@ -115,6 +118,7 @@ func (g *Gateway) Close(ctx context.Context) error {
 	g.closing.Lock()
 	g.closed = true
 	g.closing.Unlock()
+	g.close()
 	done := make(chan struct{})
 	go func() { g.work.Wait(); close(done) }()
 	select {

@@ -16,7 +16,7 @@ func (g *Gateway) learn(f *flight, act action.Action, asked action.Observation, 
 	crashpoint.Here(crashpoint.AfterAnswer)
 	c, err := g.version(g.ctx, act.Tool, act.Contract)
 	if err != nil {
-		return act, err
+		c = &contract.Contract{} // nothing was asked either
 	}
 	var settled action.Action
 	var w written
@@ -119,15 +119,23 @@ func (g *Gateway) endedWithout(tx store.Tx, act action.Action) (action.Action, e
 func (g *Gateway) overdue(tx store.Tx, c *contract.Contract, act action.Action) (action.Action, error) {
 	switch {
 	case act.State == action.Dispatched:
-		if tx.Now().Before(act.DispatchedAt.Add(c.Poll.GiveUpAfter)) {
+		if tx.Now().Before(act.DispatchedAt.Add(giveUpAfter(c))) {
 			return act, nil
 		}
 		return g.move(tx, act, action.Moved{Transition: action.T16, Reason: "job_not_finished", Recovery: action.ReviewRequired})
-	case act.Job != "" && tx.Now().Before(act.DispatchedAt.Add(c.Poll.GiveUpAfter)),
+	case act.Job != "" && tx.Now().Before(act.DispatchedAt.Add(giveUpAfter(c))),
 		act.Job == "" && tx.Now().Before(act.UnknownAt.Add(act.ReviewAfter)):
 		return act, nil
 	}
 	return g.move(tx, act, action.Moved{Transition: action.T19, Reason: "evidence_not_conclusive", Recovery: action.ReviewRequired})
+}
+
+// giveUpAfter is how long a job is followed.
+func giveUpAfter(c *contract.Contract) time.Duration {
+	if c.Poll == nil { // the contract cannot be read
+		return 24 * time.Hour
+	}
+	return c.Poll.GiveUpAfter
 }
 
 // settledFrom is the instant from which the target's "absent" may be believed: the time to settle, reckoned from when the
@@ -143,7 +151,7 @@ func settledFrom(c *contract.Contract, act action.Action, attempt action.Attempt
 // askAgain is how long to wait before the next question: longer each time, and never in step with others.
 func (g *Gateway) askAgain(c *contract.Contract, act action.Action, seen action.Observation, r reply) time.Duration {
 	wait := action.AskAgain(seen.Number)
-	if seen.Kind == action.ByPoll && r.finding == action.Pending {
+	if seen.Kind == action.ByPoll && r.finding == action.Pending && c.Poll != nil {
 		wait = c.Poll.Every
 	}
 	wait += time.Duration(rand.Int64N(int64(wait)/5 + 1)) //nolint:gosec // it only keeps questions apart

@@ -136,11 +136,14 @@ func (g *Gateway) record(f *flight, act action.Action, planned action.Attempt, o
 func (g *Gateway) pause(f *flight, act action.Action) bool {
 	const moment = 2 * time.Second
 	wait := until(act)
+	stop := g.ctx.Done()
 	switch work, _ := act.Next(time.Now(), false); work {
 	case action.WorkNone:
 		return false
 	case action.WorkSend:
 		wait = max(wait, action.Pause(act.Attempt))
+	case action.WorkAsk:
+		stop = g.shut.Done() // the next start asks
 	case action.WorkClose, action.WorkReview:
 		return true
 	}
@@ -156,7 +159,7 @@ func (g *Gateway) pause(f *flight, act action.Action) bool {
 		return true
 	case <-left:
 		return false
-	case <-g.ctx.Done():
+	case <-stop:
 		return false
 	}
 }
