@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 
 	"deed.dev/deed/internal/action"
 )
@@ -32,6 +33,7 @@ func newFlight(id action.ID) *flight {
 type flights struct {
 	mu      sync.Mutex
 	running map[action.ID]*flight
+	last    time.Time // when a call made an action
 }
 
 // reserve registers a flight before its action becomes visible to others, so that nobody takes the action for abandoned.
@@ -40,7 +42,7 @@ func (s *flights) reserve(id action.ID) *flight {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f := newFlight(id)
-	f.waiting = 1
+	f.waiting, s.last = 1, time.Now()
 	s.running[id] = f
 	return f
 }
@@ -116,10 +118,14 @@ func (s *flights) busy() bool {
 	return len(s.running) > 0
 }
 
-// awaited reports whether a caller waits for any of them.
-func (s *flights) awaited() bool {
+// called reports whether a caller waits for any of them, or has made a call just now: callers that are answered together
+// come back together.
+func (s *flights) called(within time.Duration) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if time.Since(s.last) < within {
+		return true
+	}
 	for _, f := range s.running {
 		if f.waiting > 0 {
 			return true

@@ -136,12 +136,8 @@ func (g *Gateway) due(ctx context.Context, limit int) ([]action.ID, error) {
 // reconcile starts work on one action, when it is its turn. Callers go first: while one waits, actions are taken up one by
 // one. It reports false when deed is stopping.
 func (g *Gateway) reconcile(ctx context.Context, id action.ID, turn chan struct{}) bool {
-	for g.flights.awaited() && len(turn) > 0 {
-		select {
-		case <-ctx.Done():
-			return false
-		case <-time.After(5 * time.Millisecond):
-		}
+	if !g.yield(ctx, turn) {
+		return false
 	}
 	select {
 	case turn <- struct{}{}:
@@ -162,6 +158,20 @@ func (g *Gateway) reconcile(ctx context.Context, id action.ID, turn chan struct{
 	f := g.flights.join(id, func(f *flight) { g.fly(f, act, plan{}) })
 	g.flights.leave(f, nil)
 	go func() { <-f.done; <-turn; g.work.Done() }()
+	return true
+}
+
+// yield lets callers go first: while some call, one unknown action is taken up at a time, and not one right after the
+// other. It reports false when ctx is over.
+func (g *Gateway) yield(ctx context.Context, turn chan struct{}) bool {
+	const apart, quiet = 20 * time.Millisecond, 200 * time.Millisecond
+	for first := true; g.flights.called(quiet) && (first || len(turn) > 0); first = false {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(apart):
+		}
+	}
 	return true
 }
 
