@@ -66,7 +66,12 @@ func (g *Gateway) lateIn(tx store.Tx, act action.Action, planned action.Attempt,
 	moved := action.Moved{Reason: string(action.ByLate), Ended: ended(tx.Now(), planned, o)}
 	switch {
 	case o.Job != "" && act.Job == "":
-		return g.delegated(tx, act, planned, o, &w)
+		if act, err = g.delegated(tx, act, planned, o, &w); err != nil || act.Recovery != action.ReviewRequired {
+			return act, err
+		}
+		return g.move(tx, act, action.Moved{ // there is something to ask about now, so no person is needed yet
+			Transition: action.T19, Reason: "accepted_late", Recovery: action.Reconciling, NotBefore: act.NotBefore,
+		})
 	case seen.Finding == action.Found:
 		moved.Transition = action.T17
 	case seen.Finding == action.EndedWithout:
