@@ -27,9 +27,12 @@ func (g *Gateway) late(act action.Action, planned action.Attempt, o action.Outco
 			case now.State == action.Unknown && !now.Abandoned:
 				_, err = g.lateIn(tx, now, planned, o)
 				return err
+			case now.State == action.Dispatched && now.Job == "": // another attempt runs: let it end first
+				again = true
+			case now.State != action.Completed && o.Certainty == action.EffectProven: // whoever settled it otherwise may want to know
+				_, err = g.stale(tx, now, act.Epoch, planned, o)
 			}
-			again = now.State == action.Dispatched // another attempt runs: let it end first
-			return nil
+			return err
 		})
 		if err != nil {
 			g.log.Error("a late answer could not be recorded", "action_id", act.ID, "error", err)
@@ -63,7 +66,12 @@ func (g *Gateway) lateIn(tx store.Tx, act action.Action, planned action.Attempt,
 	moved := action.Moved{Reason: string(action.ByLate), Ended: ended(tx.Now(), planned, o)}
 	switch {
 	case o.Job != "" && act.Job == "":
-		return g.delegated(tx, act, planned, o, &w)
+		if act, err = g.delegated(tx, act, planned, o, &w); err != nil || act.Recovery != action.ReviewRequired {
+			return act, err
+		}
+		return g.move(tx, act, action.Moved{ // there is something to ask about now, so no person is needed yet
+			Transition: action.T19, Reason: "accepted_late", Recovery: action.Reconciling, NotBefore: act.NotBefore,
+		})
 	case seen.Finding == action.Found:
 		moved.Transition = action.T17
 	case seen.Finding == action.EndedWithout:
@@ -77,11 +85,11 @@ func (g *Gateway) lateIn(tx store.Tx, act action.Action, planned action.Attempt,
 	return g.move(tx, act, moved)
 }
 
-// stale records what an owner reports after it was overtaken. It moves nothing: whoever has the action now may have done
-// something about it already.
+// stale records what an owner reports after it was overtaken, by another owner or by a person's decision. It moves nothing:
+// something may have been done about the action already.
 func (g *Gateway) stale(tx store.Tx, now action.Action, held int64, planned action.Attempt, o action.Outcome) (action.Action, error) {
 	seen := fromOutcome(tx, now, action.ByStale, planned, o)
-	g.log.Warn("an outcome came from an owner that was overtaken: it is on record, and settles nothing",
+	g.log.Warn("an outcome came after the action was taken over or settled: it is on record, and settles nothing",
 		"action_id", now.ID, "certainty", o.Certainty.String())
 	return g.observe(tx, now, action.ActionObserved, action.Observed{Observation: seen, FromEpoch: held})
 }

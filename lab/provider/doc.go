@@ -13,6 +13,9 @@
 // on disk before a byte of the answer leaves. Idempotency keys are not stored
 // apart: the rows are the memory of the keys, so both survive a restart alike.
 //
+// Work that is asked for at /v1/jobs/charges is answered 202 and done later;
+// its effect is a row like any other.
+//
 // [Switches] make the provider misbehave on purpose. They are set in Go by
 // [Server.Set] and from another process by PUT /_control/switches. Nothing
 // under /_control/ is protected, so listen on loopback only.

@@ -167,7 +167,7 @@ func TestAnotherProcessSetsSwitchesAndReadsWhatWasSeen(t *testing.T) {
 	}
 	r.set(provider.Switches{})
 	if got := r.expect(r.get("/_control/switches"), http.StatusOK).body; strings.TrimSpace(got) !=
-		`{"keys":"honour_key","lookup":"on","faults":[],"key_retention":"24h0m0s","lookup_lag":"0s"}` {
+		`{"keys":"honour_key","lookup":"on","jobs":"finish","faults":[],"key_retention":"24h0m0s","lookup_lag":"0s","job_time":"0s"}` {
 		t.Errorf("the usual switches are %s", got)
 	}
 }

@@ -37,6 +37,7 @@ type Server struct {
 	rows     []Row
 	keys     map[string]int // key → index of the newest row that has it
 	requests []Request
+	jobs     []*job
 	switches Switches
 	freed    chan struct{} // closed when the switches are set anew
 	changed  chan struct{} // closed when a request or an effect is added
@@ -44,7 +45,7 @@ type Server struct {
 	conns    int
 	servers  []*http.Server
 
-	// busy counts requests and listeners. It is added to under mu, and never
+	// busy counts requests, jobs and listeners. It is added to under mu, and never
 	// once closed is true.
 	busy   sync.WaitGroup
 	failed []error // of listeners
@@ -256,7 +257,9 @@ func (s *Server) exchange(w http.ResponseWriter, r *http.Request) {
 		}
 		x.drop()
 	}
-	s.pause(x)
+	if x.fault.Kind != CommitThenDelay {
+		s.pause(x)
+	}
 	switch x.fault.Kind {
 	case DropAfterRead:
 		x.drop()
@@ -275,6 +278,8 @@ func (s *Server) exchange(w http.ResponseWriter, r *http.Request) {
 		x.drop()
 	case CommitThenHang:
 		s.hold(x)
+	case CommitThenDelay:
+		s.pause(x)
 	case TruncateBody:
 		x.writeHalf(a)
 		x.flush()

@@ -21,6 +21,8 @@ type Switches struct {
 	KeyRetention time.Duration `json:"key_retention"` // in JSON a string such as "2s"; zero is DefaultKeyRetention
 	Lookup       Lookup        `json:"lookup"`
 	LookupLag    time.Duration `json:"lookup_lag"` // how long an effect stays invisible to look-ups
+	Jobs         JobMode       `json:"jobs"`
+	JobTime      time.Duration `json:"job_time"` // how long a job runs
 
 	// Faults is a queue. A request meets the first fault that fits it, and a
 	// fault leaves the queue after its last time.
@@ -44,6 +46,19 @@ type Lookup string
 const (
 	LookupOn  Lookup = "on"
 	LookupOff Lookup = "off" // GET on charges is answered 405
+
+	// LookupUnfiltered lists every charge, whatever was searched for.
+	LookupUnfiltered Lookup = "unfiltered"
+)
+
+// JobMode says how jobs end. It counts for those that run, too.
+type JobMode string
+
+// The zero JobMode means FinishJobs.
+const (
+	FinishJobs JobMode = "finish" // done after JobTime, with the effect
+	CancelJobs JobMode = "cancel" // cancelled after JobTime, without one
+	HoldJobs   JobMode = "hold"   // they run until the switches are set anew
 )
 
 // Fault is one way of misbehaving.
@@ -60,7 +75,8 @@ type Fault struct {
 	Body       string `json:"body,omitempty"`
 
 	// Delay is waited after reading the request and before anything else,
-	// for every kind that reads. A client that leaves does not end the wait.
+	// for every kind that reads but CommitThenDelay. A client that leaves
+	// does not end the wait.
 	Delay time.Duration `json:"delay,omitempty"`
 }
 
@@ -81,6 +97,7 @@ const (
 const (
 	CommitThenDrop   Kind = "commit_then_drop"   // close without an answer
 	CommitThenHang   Kind = "commit_then_hang"   // hold the answer until the switches are set anew
+	CommitThenDelay  Kind = "commit_then_delay"  // answer after Delay
 	CommitThenStatus Kind = "commit_then_status" // answer Status, which is stored under the key
 )
 
@@ -94,13 +111,13 @@ const (
 
 var kinds = []Kind{
 	ResetBeforeRead, Early413, DropAfterRead, HangAfterRead, AnswerStatus, Redirect,
-	CommitThenDrop, CommitThenHang, CommitThenStatus,
+	CommitThenDrop, CommitThenHang, CommitThenDelay, CommitThenStatus,
 	Delay, TruncateBody, EchoHeaders, GzipEcho,
 }
 
 // followsEffect reports whether the fault makes no sense without an effect.
 func (k Kind) followsEffect() bool {
-	return k == CommitThenDrop || k == CommitThenHang || k == CommitThenStatus
+	return k == CommitThenDrop || k == CommitThenHang || k == CommitThenDelay || k == CommitThenStatus
 }
 
 // fits reports whether the fault is meant for the request.
@@ -150,17 +167,23 @@ func (s Switches) complete() (Switches, error) {
 	if s.Lookup == "" {
 		s.Lookup = LookupOn
 	}
+	if s.Jobs == "" {
+		s.Jobs = FinishJobs
+	}
 	if s.KeyRetention == 0 {
 		s.KeyRetention = DefaultKeyRetention
 	}
 	if !slices.Contains([]KeyMode{HonourKey, IgnoreKey, AcceptChangedBody}, s.Keys) {
 		return s, fmt.Errorf("unknown key mode %q", s.Keys)
 	}
-	if !slices.Contains([]Lookup{LookupOn, LookupOff}, s.Lookup) {
+	if !slices.Contains([]Lookup{LookupOn, LookupOff, LookupUnfiltered}, s.Lookup) {
 		return s, fmt.Errorf("unknown lookup %q", s.Lookup)
 	}
-	if s.KeyRetention < 0 || s.LookupLag < 0 {
-		return s, errors.New("key_retention and lookup_lag cannot be negative")
+	if !slices.Contains([]JobMode{FinishJobs, CancelJobs, HoldJobs}, s.Jobs) {
+		return s, fmt.Errorf("unknown job mode %q", s.Jobs)
+	}
+	if s.KeyRetention < 0 || s.LookupLag < 0 || s.JobTime < 0 {
+		return s, errors.New("key_retention, lookup_lag and job_time cannot be negative")
 	}
 	for i, fault := range s.Faults {
 		if err := fault.check(); err != nil {
@@ -176,7 +199,7 @@ func (f Fault) check() error {
 		return errors.New("unknown kind")
 	case f.Times < 0 || f.Delay < 0:
 		return errors.New("times and delay cannot be negative")
-	case f.Kind == Delay && f.Delay == 0:
+	case (f.Kind == Delay || f.Kind == CommitThenDelay) && f.Delay == 0:
 		return errors.New("needs a delay")
 	case f.Kind == Redirect && (f.Status < 300 || f.Status > 399 || f.Location == ""):
 		return errors.New("needs a status 300 to 399 and a location")
@@ -193,7 +216,8 @@ func (s Switches) MarshalJSON() ([]byte, error) {
 		plain
 		KeyRetention string `json:"key_retention"`
 		LookupLag    string `json:"lookup_lag"`
-	}{plain(s), s.KeyRetention.String(), s.LookupLag.String()})
+		JobTime      string `json:"job_time"`
+	}{plain(s), s.KeyRetention.String(), s.LookupLag.String(), s.JobTime.String()})
 }
 
 // UnmarshalJSON reads durations as text and refuses unknown members.
@@ -203,12 +227,14 @@ func (s *Switches) UnmarshalJSON(data []byte) error {
 		plain
 		KeyRetention text `json:"key_retention"`
 		LookupLag    text `json:"lookup_lag"`
+		JobTime      text `json:"job_time"`
 	}
 	if err := decodeStrictly(data, &in); err != nil {
 		return err
 	}
 	*s = Switches(in.plain)
 	s.KeyRetention, s.LookupLag = time.Duration(in.KeyRetention), time.Duration(in.LookupLag)
+	s.JobTime = time.Duration(in.JobTime)
 	return nil
 }
 
