@@ -207,29 +207,42 @@ func refusedUndo(t *testing.T, r *rig.Rig, who action.Actor, run string, id acti
 	return known
 }
 
-// UN-29: only what has certainly happened can be undone, and only where a contract says how.
+// UN-29: only what has certainly happened can be undone, and only where a contract says how. The undo here could be made from
+// the arguments alone.
 func TestWhatIsNotCompletedIsNotUndone(t *testing.T) {
 	t.Parallel()
-	r, charge := undoRig(t, rig.Options{Timeout: "150ms"})
-	agent := rig.Agent("agent", 4711)
+	text := strings.Replace(rig.Usual, "attempts: 5", "undo: {tool: send_email, arguments: {to: \"${args.customer}\"}}\nattempts: 2", 1)
+	r := rig.New(t, rig.Options{Timeout: "150ms", Contracts: text})
 	r.Break(provider.Fault{Kind: provider.AnswerStatus, Status: 400, Times: 1})
 	refused := r.Call("charge", `{"amount":2,"customer":"cus_refused"}`).Do().Action
 	r.Break(provider.Fault{Kind: provider.HangAfterRead})
 	open := r.Call("charge", `{"amount":3,"customer":"cus_open"}`).Do().Action
 	r.Break()
 	mail := r.Call("send_email", unknownMail).Do().Action
-	for what, id := range map[string]action.ID{"a failed action": refused.ID, "an unknown one": open.ID, "one without an undo": mail.ID, "none": "act_none"} {
-		t.Run(what, func(t *testing.T) {
-			refusedUndo(t, r, agent, "", id, false)
-		})
+	for what, c := range map[string]struct {
+		id    action.ID
+		state action.State
+	}{"a failed action": {refused.ID, action.Failed}, "an unknown one": {open.ID, action.Unknown}, "one without an undo": {mail.ID, action.Completed}} {
+		if got := r.Stored(c.id).State; got != c.state {
+			t.Errorf("%s is %s", what, got)
+		}
+		refusedUndo(t, r, rig.Agent("agent", 4711), "", c.id, false)
 	}
-	undo, err := r.Gateway.Undo(t.Context(), undoCall(agent), charge.ID, true)
+	refusedUndo(t, r, rig.Agent("agent", 4711), "", "act_none", false)
+}
+
+// UN-29: an undo is undone by nothing, also where its own tool names one: that would make the effect a second time.
+func TestAnUndoIsNotUndone(t *testing.T) {
+	t.Parallel()
+	r, charge := undoRig(t, rig.Options{})
+	undo, err := r.Gateway.Undo(t.Context(), undoCall(reviewer), charge.ID, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if why := refusedUndo(t, r, agent, "", undo.Action.ID, true); !strings.Contains(why.Message, string(charge.ID)) {
+	if why := refusedUndo(t, r, reviewer, "", undo.Action.ID, false); !strings.Contains(why.Message, string(charge.ID)) {
 		t.Errorf("the undo of an undo is refused with %q, which does not name %s", why.Message, charge.ID)
 	}
+	undone(t, r, charge.ID, undo.Action.ID)
 }
 
 // UN-27, UN-29: a reviewer's finding without a result leaves nothing to make the undo's arguments from: it is refused, and with
