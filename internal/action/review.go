@@ -1,5 +1,7 @@
 package action
 
+import "time"
+
 // ReviewDecision is what a reviewer says of an unknown action.
 type ReviewDecision string
 
@@ -56,6 +58,12 @@ func (a *Action) reviewed(r Review) {
 	case Abandon:
 		a.Abandoned = true
 	}
+}
+
+// Overdue reports whether deed has been looking for evidence of an unknown action for longer than its contract says that
+// it may without a person.
+func (a Action) Overdue(now time.Time) bool {
+	return a.State == Unknown && a.Recovery == Reconciling && !now.Before(a.UnknownAt.Add(a.ReviewAfter))
 }
 
 // Closed reports whether nothing more will become of an action by itself: it is final, or a person has closed it.
