@@ -35,6 +35,17 @@ func (d ReviewDecision) Transition() Transition {
 // NeedsEvidence reports whether a reviewer has to say what shows it.
 func (d ReviewDecision) NeedsEvidence() bool { return d == Happened || d == DidNot }
 
+// ReviewAsked is a decision that a person wants recorded. Seen is the hash of the newest event about the action that the
+// person has looked at: a decision about something that has moved on since is refused.
+type ReviewAsked struct {
+	Action   ID
+	Decision ReviewDecision
+	Why      string
+	Evidence string
+	Seen     string
+	Result   []byte // with "happened": JSON that callers get as the result; nil for none
+}
+
 // Review is a person's recorded decision about an unknown action.
 type Review struct {
 	ID       DecisionID
