@@ -26,7 +26,8 @@ func scriptEvents(ts *testscript.TestScript, _ bool, args []string) {
 
 // metric LINE wants the line at the running gateway's metrics.
 func scriptMetric(ts *testscript.TestScript, neg bool, args []string) {
-	_, text := ask(ts, filepath.Join(filepath.Dir(ts.Getenv("SOCKET")), "operator.sock"), "/metrics")
+	_, text, err := getUnix(filepath.Join(filepath.Dir(ts.Getenv("SOCKET")), "operator.sock"), "/metrics")
+	ts.Check(err)
 	if strings.Contains("\n"+text, "\n"+args[0]+"\n") == neg {
 		ts.Fatalf("%s: found is %t in\n%s", args[0], neg, text)
 	}
@@ -35,24 +36,23 @@ func scriptMetric(ts *testscript.TestScript, neg bool, args []string) {
 // agentdoor SOCKET wants nothing of the operator's door behind the agents' socket.
 func scriptAgentDoor(ts *testscript.TestScript, _ bool, args []string) {
 	for _, path := range []string{"/v1/status", "/v1/review", "/metrics"} {
-		if status, text := ask(ts, args[0], path); status == http.StatusOK {
+		if status, text, err := getUnix(args[0], path); err == nil && status == http.StatusOK {
 			ts.Fatalf("%s is answered at %s: %s", path, args[0], text)
 		}
 	}
 }
 
-// ask makes one request over a Unix socket. A status of 0 means that no HTTP came back.
-func ask(ts *testscript.TestScript, socket, path string) (int, string) {
+// getUnix makes one request over a Unix socket.
+func getUnix(socket, path string) (int, string, error) {
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", socket)
 	}
 	client := &http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}
 	res, err := client.Get("http://deed" + path)
 	if err != nil {
-		return 0, err.Error()
+		return 0, "", err
 	}
 	defer res.Body.Close()
 	text, err := io.ReadAll(res.Body)
-	ts.Check(err)
-	return res.StatusCode, string(text)
+	return res.StatusCode, string(text), err
 }

@@ -1,4 +1,7 @@
 package operator
 
-// MayEnter is the rule of who is let in.
-var MayEnter = mayEnter
+// The rules that are asked alone.
+var (
+	MayEnter = mayEnter
+	Choices  = choices
+)

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"deed.dev/deed/internal/action"
 )
 
 // PrintList writes the list for a person.
@@ -53,7 +55,11 @@ func (c Case) Print(out io.Writer) error {
 	line("accepted", c.Accepted)
 	line("sent", c.Dispatched)
 	if c.Unknown != "" {
-		line("unknown", fmt.Sprintf("%s, for %s; a person is asked after %s", c.Unknown, Age(c.Age), Age(c.Limit)))
+		since := fmt.Sprintf("%s, for %s", c.Unknown, Age(c.Age))
+		if c.Recovery == action.Reconciling {
+			since += "; a person is asked after " + Age(c.Limit)
+		}
+		line("unknown", since)
 	}
 	c.printAttempts(&b)
 	section(&b, "what is known", c.Known)

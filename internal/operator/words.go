@@ -19,6 +19,11 @@ func knowledge(a action.Action, attempts []action.Attempt) (known, open []string
 		known = append(known, "A person has closed it without knowing what came of it.")
 	}
 	known = append(known, sent(attempts))
+	for _, t := range attempts {
+		if t.Status != 0 {
+			known = append(known, fmt.Sprintf("Attempt %d was answered %d, which by the contract proves nothing.", t.Number, t.Status))
+		}
+	}
 	if a.CanAsk || a.Job != "" {
 		known = append(known, learned(a))
 	} else {
@@ -29,7 +34,7 @@ func knowledge(a action.Action, attempts []action.Attempt) (known, open []string
 	}
 	open = append(open,
 		fmt.Sprintf("Whether it took effect at %s.", a.Target.Host),
-		"What the target answered, so callers have no result.",
+		"What its result is, so callers have none.",
 	)
 	return known, open
 }
