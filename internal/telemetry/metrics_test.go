@@ -17,7 +17,7 @@ func TestThePage(t *testing.T) {
 	t.Parallel()
 	h, err := telemetry.New(func(context.Context) (telemetry.Figures, error) {
 		return telemetry.Figures{
-			Reconciling: 3, ReviewRequired: 2, Delegated: 1, Overdue: 1, OldestUnknown: 90*time.Minute + time.Millisecond, VaultLocked: true, Records: 41,
+			Reconciling: 3, ReviewRequired: 2, Delegated: 5, Overdue: 1, OldestUnknown: 90*time.Minute + time.Millisecond, VaultLocked: true, Records: 41,
 		}, nil
 	})
 	if err != nil {
@@ -25,7 +25,7 @@ func TestThePage(t *testing.T) {
 	}
 	const want = `# HELP deed_actions_delegated Actions that their target has accepted and finishes later.
 # TYPE deed_actions_delegated gauge
-deed_actions_delegated 1
+deed_actions_delegated 5
 # HELP deed_actions_overdue Unknown actions for which deed has looked for evidence longer than their contract says.
 # TYPE deed_actions_overdue gauge
 deed_actions_overdue 1
