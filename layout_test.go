@@ -80,6 +80,8 @@ var homes = map[string]string{
 	"github.com/modelcontextprotocol/go-sdk": "internal/mcpserver internal/gateway/rig cmd/deed lab/... bench/...",
 	"github.com/spf13/cobra":                 "cmd/deed",
 	"cel.dev/cel-go":                         "internal/contract",
+	"go.opentelemetry.io/otel":               "internal/telemetry",
+	"github.com/prometheus":                  "internal/telemetry",
 }
 
 func TestWhoMayImportWhom(t *testing.T) {

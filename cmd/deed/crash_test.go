@@ -31,6 +31,7 @@ type daemon struct {
 	token    string
 	cmd      *exec.Cmd
 	stderr   bytes.Buffer
+	operator string // socket of the operator's door
 }
 
 const crashTools = demoContract + "---\n" + mailContract + `---
@@ -119,12 +120,14 @@ func (d *daemon) start(binary string, env ...string) {
 	d.must(err)
 	d.must(d.cmd.Start())
 	var ready struct {
-		HTTP string `json:"http"`
+		HTTP     string `json:"http"`
+		Operator string `json:"operator_socket"`
 	}
 	if err := json.NewDecoder(out).Decode(&ready); err != nil {
 		_ = d.cmd.Wait()
 		d.t.Fatalf("the gateway did not start: %v\n%s", err, d.stderr.String())
 	}
+	d.operator = ready.Operator
 	d.address = strings.TrimSuffix(strings.TrimPrefix(ready.HTTP, "http://"), "/mcp")
 }
 

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"time"
 
 	"deed.dev/deed/internal/config"
 	"deed.dev/deed/internal/contract"
@@ -17,7 +18,10 @@ import (
 	"deed.dev/deed/internal/gateway"
 	"deed.dev/deed/internal/identity"
 	"deed.dev/deed/internal/mcpserver"
+	"deed.dev/deed/internal/operator"
+	"deed.dev/deed/internal/store"
 	"deed.dev/deed/internal/store/sqlite"
+	"deed.dev/deed/internal/telemetry"
 	"deed.dev/deed/internal/vault"
 )
 
@@ -28,6 +32,10 @@ type line struct {
 	mcp     *mcpserver.Server
 	http    *httpexec.Executor
 	tools   []*contract.Contract
+
+	operator *operator.Server
+	vault    *vault.Vault
+	started  time.Time
 }
 
 // openLine builds every part in the order in which an action meets them.
@@ -51,7 +59,7 @@ func openLine(ctx context.Context, cfg config.Config, log *slog.Logger) (*line, 
 	if err := lostRecords(cfg.DataDir); err != nil {
 		return nil, err
 	}
-	l := &line{tools: contracts.Tools()}
+	l := &line{tools: contracts.Tools(), vault: credentials, started: time.Now()}
 	l.store, err = sqlite.Open(ctx, cfg.DataDir, sqlite.Options{Origin: cfg.Origin, Logger: log})
 	if err != nil {
 		return nil, err
@@ -68,6 +76,13 @@ func openLine(ctx context.Context, cfg config.Config, log *slog.Logger) (*line, 
 	l.mcp = mcpserver.New(mcpserver.Options{
 		Gateway: l.gateway, Tools: shownTools(l.tools), Cancelled: gateway.ErrCancelled,
 		Authenticate: tokens.Authenticate, Version: version(), Log: log,
+	})
+	metrics, err := telemetry.New(l.figures)
+	if err != nil {
+		return nil, closing(err, l)
+	}
+	l.operator = operator.New(operator.Options{
+		Gateway: l.gateway, Records: l.store, NotFound: store.ErrNotFound, Status: l.status, Metrics: metrics, Log: log,
 	})
 	return l, nil
 }

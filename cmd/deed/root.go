@@ -121,6 +121,7 @@ and answers. A retry by any layer attaches to the action that exists.
 	flags.StringVar(&a.flags.DataDir, "data", "", "data directory (default: deed in the XDG state directory)")
 	flags.StringVar(&a.flags.Contracts, "contracts", "", "directory of tool contracts (default: contracts in the configuration directory)")
 	flags.StringVar(&a.flags.Socket, "socket", "", "Unix socket of the gateway")
+	flags.StringVar(&a.flags.OperatorSocket, "operator-socket", "", "Unix socket of those who look after the gateway (default: operator.sock beside the gateway's)")
 	flags.BoolVar(&a.json, "json", false, "print one JSON value for machines")
 	root.AddGroup(
 		&cobra.Group{ID: "run", Title: "Run:"}, &cobra.Group{ID: "use", Title: "Use:"},
@@ -128,8 +129,8 @@ and answers. A retry by any layer attaches to the action that exists.
 	)
 	for group, commands := range map[string][]*cobra.Command{
 		"run":  {a.serveCommand(), a.mcpCommand(), a.demoCommand()},
-		"use":  {a.callCommand()},
-		"look": {a.actionsCommand(), a.showCommand(), a.investigateCommand(), a.planCommand(), a.contractsCommand()},
+		"use":  {a.callCommand(), a.reviewCommand(), a.undoCommand()},
+		"look": {a.statusCommand(), a.actionsCommand(), a.showCommand(), a.investigateCommand(), a.planCommand(), a.contractsCommand()},
 		"set":  {a.initCommand(), a.tokenCommand(), a.configCommand()},
 	} {
 		for _, c := range commands {

@@ -21,7 +21,8 @@ func (a *app) serveCommand() *cobra.Command {
 		Use:   "serve",
 		Short: "Run the gateway",
 		Long: `Run the gateway until it is told to stop (SIGTERM or Ctrl-C). It serves MCP over HTTP, for holders of a token,
-and over a Unix socket, for agents of this machine. What was sent when it stops is finished or recorded.`,
+and over a Unix socket, for agents of this machine. Those who look after it have a socket of their own, for deed's
+own user and root (deed review, deed undo, deed status). What was sent when it stops is finished or recorded.`,
 		Example: `  deed serve
   deed serve --listen 127.0.0.1:7333
   deed serve --config ./deed --data ./state`,
@@ -56,9 +57,9 @@ func (a *app) serve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	log.Info("ready", "http", doors.url(), "socket", cfg.Socket, "tools", len(line.tools), "open_actions", found, "version", version())
+	log.Info("ready", "http", doors.url(), "socket", cfg.Socket, "operator_socket", cfg.Operator, "tools", len(line.tools), "open_actions", found, "version", version())
 	if a.json { // one line for whoever started it
-		if err := a.printJSON(map[string]any{"http": doors.url(), "socket": cfg.Socket, "pid": os.Getpid()}); err != nil {
+		if err := a.printJSON(map[string]any{"http": doors.url(), "socket": cfg.Socket, "operator_socket": cfg.Operator, "pid": os.Getpid()}); err != nil {
 			return err
 		}
 	}
@@ -68,13 +69,14 @@ func (a *app) serve(ctx context.Context) error {
 
 // doors are the listeners of the daemon.
 type doors struct {
-	line   *line
-	log    *slog.Logger
-	http   net.Listener // nil when the HTTP door is off
-	socket *net.UnixListener
-	server *http.Server
-	open   context.Context // ends when streams that would wait for ever have to end
-	shut   context.CancelFunc
+	line     *line
+	log      *slog.Logger
+	http     net.Listener // nil when the HTTP door is off
+	socket   *net.UnixListener
+	operator *net.UnixListener
+	server   *http.Server
+	open     context.Context // ends when streams that would wait for ever have to end
+	shut     context.CancelFunc
 }
 
 func openDoors(ctx context.Context, cfg config.Config, l *line, log *slog.Logger) (*doors, error) {
@@ -83,11 +85,16 @@ func openDoors(ctx context.Context, cfg config.Config, l *line, log *slog.Logger
 	if d.socket, err = listenSocket(cfg.Socket); err != nil {
 		return nil, err
 	}
+	if d.operator, err = listenSocket(cfg.Operator); err != nil {
+		_ = d.socket.Close()
+		return nil, fmt.Errorf("the operator's door: %w", err)
+	}
 	if cfg.Listen == "" {
 		return d, nil
 	}
 	if d.http, err = new(net.ListenConfig).Listen(ctx, "tcp", cfg.Listen); err != nil {
 		_ = d.socket.Close()
+		_ = d.operator.Close()
 		return nil, fmt.Errorf("open the HTTP door: %w; choose another address with --listen", err)
 	}
 	mux := http.NewServeMux()
@@ -109,8 +116,12 @@ func (d *doors) url() string {
 
 // serve answers until ctx ends, then closes the doors and waits for what is under way.
 func (d *doors) serve(ctx context.Context) error {
-	failed := make(chan error, 2)
+	failed := make(chan error, 3)
+	operators, leave := context.WithCancel(context.WithoutCancel(ctx))
+	defer leave()
+	left := make(chan struct{})
 	go func() { failed <- d.serveSocket(ctx) }()
+	go func() { defer close(left); failed <- d.line.operator.Serve(operators, d.operator) }()
 	if d.http != nil {
 		go func() { failed <- d.server.Serve(d.http) }()
 	}
@@ -124,6 +135,8 @@ func (d *doors) serve(ctx context.Context) error {
 	targets, cancel := context.WithTimeout(background, drain)
 	defer cancel()
 	closed := d.line.gateway.Close(targets) // first what is under way, so that its answers can still be handed over
+	leave()
+	<-left
 	if d.http != nil {
 		callers, cancel := context.WithTimeout(background, handOver)
 		defer cancel()

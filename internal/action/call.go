@@ -34,7 +34,7 @@ const MaxKeyPart = 1024
 
 // Correlation is what the protocol says about the message. Two equal values mean nothing: every client numbers from 1.
 type Correlation struct {
-	Transport string // "mcp-http", "mcp-stdio", "mcp-socket", "cli"
+	Transport string // "mcp-http", "mcp-stdio", "mcp-socket", "cli", "operator"
 	Era       string // MCP revision; "" elsewhere
 	RequestID string // JSON-RPC id as it stood in the message; "" when unknown
 	Session   string // MCP session; NoSession when the transport has none

@@ -1,5 +1,7 @@
 package action
 
+import "time"
+
 // ReviewDecision is what a reviewer says of an unknown action.
 type ReviewDecision string
 
@@ -33,6 +35,17 @@ func (d ReviewDecision) Transition() Transition {
 // NeedsEvidence reports whether a reviewer has to say what shows it.
 func (d ReviewDecision) NeedsEvidence() bool { return d == Happened || d == DidNot }
 
+// ReviewAsked is a decision that a person wants recorded. Seen is the hash of the newest event about the action that the
+// person has looked at: a decision about something that has moved on since is refused.
+type ReviewAsked struct {
+	Action   ID
+	Decision ReviewDecision
+	Why      string
+	Evidence string
+	Seen     string
+	Result   []byte // with "happened": JSON that callers get as the result; nil for none
+}
+
 // Review is a person's recorded decision about an unknown action.
 type Review struct {
 	ID       DecisionID
@@ -56,6 +69,12 @@ func (a *Action) reviewed(r Review) {
 	case Abandon:
 		a.Abandoned = true
 	}
+}
+
+// Overdue reports whether deed has been looking for evidence of an unknown action for longer than its contract says that
+// it may without a person.
+func (a Action) Overdue(now time.Time) bool {
+	return a.State == Unknown && a.Recovery == Reconciling && !now.Before(a.UnknownAt.Add(a.ReviewAfter))
 }
 
 // Closed reports whether nothing more will become of an action by itself: it is final, or a person has closed it.

@@ -23,6 +23,7 @@ type Config struct {
 	Contracts   string        // the directory of tool contracts
 	Credentials string        // the file of credentials
 	Socket      string        // the Unix socket for agents on this machine
+	Operator    string        // the Unix socket for those who look after deed
 	Listen      string        // host:port of the HTTP door; "" when it is off
 	LongestRun  time.Duration // how long a run of an agent may last: what a retry needs is kept for longer
 	Wait        time.Duration // how long one call may wait for an outcome before it is told to ask again
@@ -38,7 +39,7 @@ const MaxWait = 55 * time.Second
 
 // Overrides are the flags that were given on the command line. An empty field was not given.
 type Overrides struct {
-	ConfigDir, DataDir, Contracts, Credentials, Socket, Listen, LongestRun, Wait, LogLevel, Origin, TLSRoots string
+	ConfigDir, DataDir, Contracts, Credentials, Socket, OperatorSocket, Listen, LongestRun, Wait, LogLevel, Origin, TLSRoots string
 }
 
 // Load reads the settings. A missing deed.yaml is no error; a setting in it that deed does not know is one.

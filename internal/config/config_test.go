@@ -49,6 +49,7 @@ func TestDefaults(t *testing.T) {
 		Contracts:   filepath.Join(dir, ".config/deed/contracts"),
 		Credentials: filepath.Join(dir, ".config/deed/credentials.yaml"),
 		Socket:      filepath.Join(dir, ".local/state/deed/deed.sock"),
+		Operator:    filepath.Join(dir, ".local/state/deed/operator.sock"),
 		Listen:      "127.0.0.1:7333",
 		LongestRun:  24 * time.Hour,
 		Wait:        45 * time.Second,
@@ -68,8 +69,8 @@ func TestDefaultsFollowXDG(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := []string{c.ConfigDir, c.DataDir, c.Socket, c.Contracts, c.TokensFile()}
-	want := []string{"/c/deed", "/s/deed", "/run/user/1000/deed/deed.sock", "/c/deed/contracts", "/s/deed/tokens.json"}
+	got := []string{c.ConfigDir, c.DataDir, c.Socket, c.Operator, c.Contracts, c.TokensFile()}
+	want := []string{"/c/deed", "/s/deed", "/run/user/1000/deed/deed.sock", "/run/user/1000/deed/operator.sock", "/c/deed/contracts", "/s/deed/tokens.json"}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("paths are %v, want %v", got, want)
 	}
@@ -93,6 +94,7 @@ func TestStrongerSourceWins(t *testing.T) {
 		"contracts    " + dir + "/.config/deed/tools             (" + path + ":5)\n" +
 		"credentials  " + dir + "/.config/deed/credentials.yaml  (default)\n" +
 		"socket       " + dir + "/state/deed.sock                (default)\n" +
+		"operator_socket " + dir + "/state/operator.sock         (default)\n" +
 		"listen       [::1]:3 (--listen)\n" +
 		"longest_run  24h0m0s (default)\n" +
 		"wait         10s (" + path + ":2)\n" +
@@ -174,6 +176,8 @@ func TestMistakesInTheFile(t *testing.T) {
 		{"roots not PEM", "tls_roots: deed.yaml\n", ":1: tls_roots: ", "PEM file"},
 		{"blank path", "data_dir: '  '\n", ":1: data_dir: ", "write one"},
 		{"zero byte", "data_dir: \"a\\0b\"\n", ":1: data_dir: ", "write one"},
+		{"one socket for both", "socket: s\noperator_socket: s\n", ":2: operator_socket: ", "write another path"},
+		{"long operator socket", "operator_socket: /" + strings.Repeat("x", 200) + "\n", ":1: operator_socket: ", "write a shorter one"},
 		{"huge", "wait: 5s #" + strings.Repeat("x", maxFile), " is larger", "write settings only"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

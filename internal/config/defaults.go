@@ -30,6 +30,11 @@ func defaultSocket(c *Config) (string, error) {
 	return filepath.Join(c.DataDir, "deed.sock"), nil
 }
 
+// besideSocket puts the operator's socket where the agents' socket lies.
+func besideSocket(c *Config) (string, error) {
+	return filepath.Join(filepath.Dir(c.Socket), "operator.sock"), nil
+}
+
 // xdg follows the XDG base directory specification, which says that relative values are to be ignored.
 func xdg(variable, inHome, instead string) (string, error) {
 	if dir := os.Getenv(variable); filepath.IsAbs(dir) {

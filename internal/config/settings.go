@@ -32,7 +32,8 @@ func settings(flags Overrides) []setting {
 		pathSetting("data_dir", flags.DataDir, func(c *Config) *string { return &c.DataDir }, defaultDataDir),
 		pathSetting("contracts", flags.Contracts, func(c *Config) *string { return &c.Contracts }, inConfigDir("contracts")),
 		pathSetting("credentials", flags.Credentials, func(c *Config) *string { return &c.Credentials }, inConfigDir("credentials.yaml")),
-		{"socket", flags.Socket, defaultSocket, setSocket, func(c Config) string { return c.Socket }},
+		socketSetting("socket", flags.Socket, func(c *Config) *string { return &c.Socket }, defaultSocket),
+		socketSetting("operator_socket", flags.OperatorSocket, func(c *Config) *string { return &c.Operator }, besideSocket),
 		{"listen", flags.Listen, always("127.0.0.1:7333"), setListen, getListen},
 		{"longest_run", flags.LongestRun, always("24h"), setLongestRun, func(c Config) string { return c.LongestRun.String() }},
 		{"wait", flags.Wait, always("45s"), setWait, func(c Config) string { return c.Wait.String() }},
@@ -69,10 +70,20 @@ func absolute(v value) (string, error) {
 	return filepath.Abs(path)
 }
 
-func setSocket(c *Config, v value) error {
+func socketSetting(name, flag string, field func(*Config) *string, fallback func(*Config) (string, error)) setting {
+	set := func(c *Config, v value) (err error) {
+		if *field(c), err = socketPath(v); err == nil && name == "operator_socket" && c.Operator == c.Socket {
+			err = fmt.Errorf("%s is the agents' socket, and no agent may enter here; write another path", c.Socket)
+		}
+		return err
+	}
+	return setting{name, flag, fallback, set, func(c Config) string { return *field(&c) }}
+}
+
+func socketPath(v value) (string, error) {
 	path, err := absolute(v)
 	if err != nil {
-		return err
+		return "", err
 	}
 	// The kernel keeps the path in a fixed array, with a zero byte at its end.
 	longest := 103
@@ -80,10 +91,9 @@ func setSocket(c *Config, v value) error {
 		longest = 107
 	}
 	if len(path) > longest {
-		return fmt.Errorf("the path %s has %d bytes and this system takes %d; write a shorter one", path, len(path), longest)
+		return "", fmt.Errorf("the path %s has %d bytes and this system takes %d; write a shorter one", path, len(path), longest)
 	}
-	c.Socket = path
-	return nil
+	return path, nil
 }
 
 func setListen(c *Config, v value) error {

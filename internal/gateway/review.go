@@ -10,21 +10,13 @@ import (
 	"deed.dev/deed/internal/store"
 )
 
-// ReviewAsked is a decision that a person wants recorded. Seen is the hash of the newest event about the action that the
-// person has looked at: a decision about something that has moved on since is refused.
-type ReviewAsked struct {
-	Action   action.ID
-	Decision action.ReviewDecision
-	Why      string
-	Evidence string
-	Seen     string
-	Result   []byte // with "happened": JSON that callers get as the result; nil for none
-}
+// ReviewAsked is what Review is asked.
+type ReviewAsked = action.ReviewAsked
 
 // Review records a person's decision about an unknown action, and does what it says. It is the only way out of unknown
 // without evidence from the target, and the only way to a second send of an action whose contract allows none.
 func (g *Gateway) Review(ctx context.Context, by action.Actor, asked ReviewAsked) (action.Answer, error) {
-	if err := asked.check(by); err != nil {
+	if err := checkReview(by, asked); err != nil {
 		return action.Answer{}, err
 	}
 	if !g.enter() {
@@ -124,7 +116,7 @@ func (g *Gateway) reviewIn(tx store.Tx, by action.Actor, asked ReviewAsked, w *w
 	return act, next, err
 }
 
-func (r ReviewAsked) check(by action.Actor) error {
+func checkReview(by action.Actor, r ReviewAsked) error {
 	switch {
 	case !by.Verified():
 		return action.Errorf(action.CodeUnauthenticated, "nothing was proved about the reviewer, so nothing was changed")

@@ -14,12 +14,16 @@ var ErrGone = errors.New("the calling process has ended")
 
 // Peer is the process behind a connection.
 type Peer struct {
+	uid      string
 	actor    action.Actor
 	instance string
 }
 
 // Actor is the principal, with the strength of what was proved about it.
 func (p *Peer) Actor() action.Actor { return p.actor }
+
+// UID is the user that the process runs as, as the system writes it: a number, or a SID on Windows.
+func (p *Peer) UID() string { return p.uid }
 
 // Instance names this one life of the process: boot, pid and start time. A later process with the same pid has another
 // one. It is the run of a caller that names no run itself; "" means that the process is not known, only its user.
@@ -56,7 +60,7 @@ func (s sighting) peer() *Peer {
 	case s.strength != action.StrengthSameProcess:
 		s.strength = action.StrengthPeerUID
 	}
-	p := &Peer{}
+	p := &Peer{uid: s.uid}
 	if s.boot != "" && s.pid > 0 && s.start > 0 {
 		p.instance = fmt.Sprintf("boot=%s pid=%d start=%d", s.boot, s.pid, s.start)
 	} else {

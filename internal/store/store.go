@@ -58,6 +58,12 @@ type Reader interface {
 	Expired(ctx context.Context, now time.Time, limit int) ([]action.ID, error)
 	// Backlog counts what is unresolved.
 	Backlog(ctx context.Context) (Backlog, error)
+	// ForReview lists the unknown actions that a person should look at: those that wait for one, and those that are overdue
+	// (action.Action.Overdue). Those that have been unknown for longest come first. Overdue counts the latter.
+	ForReview(ctx context.Context, now time.Time, limit int) ([]action.Action, error)
+	Overdue(ctx context.Context, now time.Time) (int, error)
+	// Open counts actions that are not final, by state.
+	Open(ctx context.Context) (map[action.State]int, error)
 	// Actions lists actions that fit the query, newest first.
 	Actions(ctx context.Context, q Query) ([]action.Action, error)
 	// Result gives the stored answer of a target.
@@ -72,6 +78,8 @@ type Reader interface {
 	OpenKeys(ctx context.Context) ([]string, error)
 	// Head is the newest journal record: its sequence number and hash, -1 when there is none.
 	Head(ctx context.Context) (seq int64, hash string, err error)
+	// Place gives the journal place of the newest event about an action.
+	Place(ctx context.Context, id action.ID) (seq int64, hash string, err error)
 	// EventsOf gives the journal bodies about an action and its intent, in order.
 	EventsOf(ctx context.Context, id action.ID) ([][]byte, error)
 	// Records calls each with the records from seq on, in order, until it returns an error.

@@ -65,6 +65,17 @@ func TestQueriesUseAnIndex(t *testing.T) {
 	}
 }
 
+// TestTheBacklogIsReadByIndex: what waits for a person is found without reading what does not. (UN-26)
+func TestTheBacklogIsReadByIndex(t *testing.T) {
+	s := openAt(t, t.TempDir())
+	for query, index := range map[string]string{selectWaiting: "actions_unknown", selectOverdue: "actions_overdue", countOverdue: "actions_overdue", countOpen: "actions_open"} {
+		plan := planOf(t, s.write.conn, query)
+		if !strings.Contains(plan, index) || query != countOpen && (strings.Contains(plan, "SCAN") || strings.Contains(plan, "TEMP B-TREE")) {
+			t.Errorf("%.100s…\nis planned as\n%swant %s alone", query, plan, index)
+		}
+	}
+}
+
 func planOf(t *testing.T, conn *sql.Conn, query string) string {
 	t.Helper()
 	args := make([]any, strings.Count(query, "?"))

@@ -17,6 +17,7 @@ type reader struct {
 	statements *statements
 	*reads
 	contract, openContracts, openKeys, headStmt, placeOf, observations, due, backlog, expired *sql.Stmt
+	waiting, overdue, countOverdue, open                                                      *sql.Stmt
 	committed                                                                                 map[store.PayloadKind]*sql.Stmt // what the journal says of a payload
 }
 
@@ -38,6 +39,10 @@ func openReader(ctx context.Context, path string) (*reader, error) {
 		due:           p.prepare(selectDue),
 		backlog:       p.prepare(countBacklog),
 		expired:       p.prepare(selectExpired),
+		waiting:       p.prepare(selectWaiting),
+		overdue:       p.prepare(selectOverdue),
+		countOverdue:  p.prepare(countOverdue),
+		open:          p.prepare(countOpen),
 		committed: map[store.PayloadKind]*sql.Stmt{
 			store.Arguments: p.prepare(`select arguments from intents where id = ?`),
 			store.Operation: p.prepare(`select operation from actions where id = ?`),

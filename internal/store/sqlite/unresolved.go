@@ -2,8 +2,11 @@ package sqlite
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"deed.dev/deed/internal/action"
@@ -30,8 +33,19 @@ const (
 		(select count(*) from actions indexed by actions_due where ((state = 'unknown' and recovery = 'reconciling')
 			or (state = 'dispatched' and job <> '')) and job <> ''),
 		o.id, o.unknown_at
-		from (select 1) left join (select id, unknown_at from actions indexed by actions_unknown
+		from (select 1) left join (select id, unknown_at from actions indexed by actions_in_doubt
 			where state = 'unknown' and abandoned = 0 order by unknown_at limit 1) o`
+
+	selectWaiting = `select ` + actionColumns + ` from actions indexed by actions_unknown
+		where state = 'unknown' and recovery = 'review_required' and abandoned = 0 order by unknown_at limit ?`
+
+	// An action from before there was a limit has been looked at for longer than any.
+	whereOverdue = ` from actions indexed by actions_overdue
+		where state = 'unknown' and recovery = 'reconciling' and coalesce(unknown_at, 0) + review_after <= ?`
+	selectOverdue = `select ` + actionColumns + whereOverdue + ` order by coalesce(unknown_at, 0) + review_after limit ?`
+	countOverdue  = `select count(*)` + whereOverdue
+
+	countOpen = `select state, count(*) from actions indexed by actions_open where open = 1 group by state`
 )
 
 // Observations implements store.Reader.
@@ -102,4 +116,55 @@ func (r *reader) Expired(ctx context.Context, now time.Time, limit int) (ids []a
 		return nil, fmt.Errorf("list what was kept long enough: %w", err)
 	}
 	return ids, nil
+}
+
+// ForReview implements store.Reader.
+func (r *reader) ForReview(ctx context.Context, now time.Time, limit int) ([]action.Action, error) {
+	var found []row
+	list := func(s *sql.Stmt, args ...any) error {
+		return many(ctx, s, func(scan func(...any) error) error {
+			a, err := scanAction(scan)
+			found = append(found, a)
+			return err
+		}, args...)
+	}
+	if err := errors.Join(list(r.waiting, limit), list(r.overdue, now.UnixMicro(), limit)); err != nil {
+		return nil, fmt.Errorf("list what a person should look at: %w", err)
+	}
+	slices.SortStableFunc(found, func(a, b row) int { return a.UnknownAt.Compare(b.UnknownAt) })
+	return actionsOf(found[:min(len(found), limit)]), nil
+}
+
+// Overdue implements store.Reader.
+func (r *reader) Overdue(ctx context.Context, now time.Time) (n int, err error) {
+	err = one(ctx, r.countOverdue, func(scan func(...any) error) error { return scan(&n) }, now.UnixMicro())
+	if err != nil {
+		return 0, fmt.Errorf("count what is overdue: %w", err)
+	}
+	return n, nil
+}
+
+// Open implements store.Reader.
+func (r *reader) Open(ctx context.Context) (map[action.State]int, error) {
+	open := map[action.State]int{}
+	err := many(ctx, r.open, func(scan func(...any) error) error {
+		var state action.State
+		var n int
+		err := scan(&state, &n)
+		open[state] = n
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("count what is open: %w", err)
+	}
+	return open, nil
+}
+
+// Place implements store.Reader.
+func (r *reader) Place(ctx context.Context, id action.ID) (int64, string, error) {
+	a, err := r.actionRow(ctx, r.action, string(id))
+	if err != nil {
+		return 0, "", about(err, "action", id)
+	}
+	return a.eventSeq, a.eventHash.String(), nil
 }

@@ -22,6 +22,8 @@ func testRecovery(t *testing.T, open Opener) {
 		{"DueOnesComeInOrder", due},
 		{"TheVaultsWaitersStandApart", dueWhileLocked},
 		{"WhatIsUnresolvedIsCounted", backlog},
+		{"APersonSeesWhatWaitsAndWhatIsOverdue", forReview},
+		{"OpenOnesAreCountedByState", openOnes},
 		{"OneUndoCounts", oneUndo},
 		{"AnAbandonedActionHoldsNobodyUp", abandoned},
 		{"ARedoMayExceedTheBudget", redo},
@@ -283,6 +285,68 @@ func backlog(t *testing.T, s store.Store, k *Kit) {
 	want := store.Backlog{Reconciling: 1, Review: 1, Oldest: oldest.UnknownAt, OldestOf: oldest.ID}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("counted %+v, %v, want %+v", got, err, want)
+	}
+}
+
+// forReview: what is unknown beyond the limit of its class, and what waits for a person, is listed, oldest first. (UN-26)
+func forReview(t *testing.T, s store.Store, k *Kit) {
+	limit := func(d time.Duration) func(*Claim) { return func(c *Claim) { c.Action.ReviewAfter = d } }
+	asks := func(a action.Action, closed bool) {
+		person := k.Move(a, action.T19)
+		person.MoveBody.Recovery = action.ReviewRequired
+		if closed {
+			person.MoveBody.Review = &action.Review{ID: "apr_1", Decision: action.Abandon, Reviewer: "process:uid=0 exe=/usr/bin/deed", Why: "nobody will know"}
+		}
+		mustCommit(t, s, person)
+	}
+	late := k.Make(t, s, limit(time.Minute), unknown...)
+	waits := k.Make(t, s, limit(time.Hour), unknown...)
+	asks(waits, false)
+	asks(k.Make(t, s, limit(time.Minute), unknown...), true)
+	later := k.Make(t, s, limit(2*time.Minute), unknown...)
+	k.Make(t, s, limit(time.Hour), unknown...)
+	k.Make(t, s, limit(time.Minute), action.T3, action.T11)
+	for _, c := range []struct {
+		at      time.Time
+		limit   int
+		want    []action.ID
+		overdue int
+	}{
+		{late.UnknownAt.Add(time.Minute - time.Microsecond), 10, []action.ID{waits.ID}, 0},
+		{late.UnknownAt.Add(time.Minute), 10, []action.ID{late.ID, waits.ID}, 1},
+		{later.UnknownAt.Add(2 * time.Minute), 10, []action.ID{late.ID, waits.ID, later.ID}, 2},
+		{later.UnknownAt.Add(2 * time.Minute), 2, []action.ID{late.ID, waits.ID}, 2},
+	} {
+		got, err := s.ForReview(context.Background(), c.at, c.limit)
+		if err != nil || !slices.Equal(ids(got), c.want) {
+			t.Errorf("at %s, up to %d: %v, %v, want %v", c.at, c.limit, ids(got), err, c.want)
+		}
+		for _, a := range got {
+			if a.Overdue(c.at) != (a.Recovery == action.Reconciling) {
+				t.Errorf("at %s the rule and the list do not agree about %s", c.at, a.ID)
+			}
+		}
+		if n, err := s.Overdue(context.Background(), c.at); err != nil || n != c.overdue {
+			t.Errorf("at %s: %d overdue, %v, want %d", c.at, n, err, c.overdue)
+		}
+	}
+	seq, hash, err := s.Place(context.Background(), waits.ID)
+	if err != nil || seq <= 0 || len(hash) != 64 {
+		t.Errorf("its place is %d %s, %v", seq, hash, err)
+	}
+	if _, _, err := s.Place(context.Background(), "act_none"); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("the place of no action: %v", err)
+	}
+}
+
+func openOnes(t *testing.T, s store.Store, k *Kit) {
+	k.Make(t, s, nil, unknown...)
+	k.Make(t, s, nil, unknown...)
+	k.Make(t, s, nil, action.T3, action.T11)
+	k.Make(t, s, nil, action.T3, action.T11, action.T12)
+	got, err := s.Open(context.Background())
+	if want := map[action.State]int{action.Unknown: 2, action.Dispatched: 1}; err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("open are %v, %v, want %v", got, err, want)
 	}
 }
 

@@ -24,6 +24,8 @@ create index actions_due on actions ((reason = 'vault_locked'), coalesce(not_bef
 
 create index actions_kept on actions (finished_at + keep_result) where open = 0 and purged = 0 and keep_result > 0;
 create index actions_unknown on actions (recovery, unknown_at) where state = 'unknown';
+create index actions_in_doubt on actions (unknown_at) where state = 'unknown' and abandoned = 0;
+create index actions_overdue on actions (coalesce(unknown_at, 0) + review_after) where state = 'unknown' and recovery = 'reconciling';
 create index actions_by_undone on actions (compensates) where compensates <> '';
 
 -- One compensation that counts: another may follow only one that ended undecided.

@@ -1,0 +1,90 @@
+package operator
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+
+	"deed.dev/deed/internal/action"
+)
+
+// ErrLost means that the answer to a decision was lost: it may have been recorded and done.
+var ErrLost = errors.New("the answer was lost, and what was decided may be on record: look with `deed review show` before you decide again")
+
+// Client uses the door of a gateway that runs.
+type Client struct{ http *http.Client }
+
+// NewClient makes a client of the door behind a socket. It opens nothing.
+func NewClient(socket string) *Client {
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", socket)
+	}
+	return &Client{&http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}}
+}
+
+// Status gives the state of the whole.
+func (c *Client) Status(ctx context.Context) (s Status, err error) {
+	return s, c.do(ctx, http.MethodGet, "/v1/status", nil, &s)
+}
+
+// Show gives what is on record about an action.
+func (c *Client) Show(ctx context.Context, id action.ID) (found Case, err error) {
+	return found, c.do(ctx, http.MethodGet, "/v1/actions/"+string(id), nil, &found)
+}
+
+// Decide records a decision about an unknown action.
+func (c *Client) Decide(ctx context.Context, id action.ID, asked Decision) (s action.Status, err error) {
+	return s, c.do(ctx, http.MethodPost, "/v1/actions/"+string(id)+"/review", asked, &s)
+}
+
+// Undo compensates a completed action.
+func (c *Client) Undo(ctx context.Context, id action.ID) (s action.Status, err error) {
+	return s, c.do(ctx, http.MethodPost, "/v1/actions/"+string(id)+"/undo", nil, &s)
+}
+
+// do makes one request. A refusal comes back as the *action.Error that the gateway made.
+func (c *Client) do(ctx context.Context, method, path string, asked, into any) error {
+	var body io.Reader
+	if asked != nil {
+		text, err := json.Marshal(asked)
+		if err != nil {
+			return err
+		}
+		body = bytes.NewReader(text)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, "http://deed"+path, body)
+	if err != nil {
+		return err
+	}
+	res, err := c.http.Do(req)
+	if err != nil {
+		return lost(method, fmt.Errorf("reach the operator's door: %w", err))
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(res.Body, 16<<20))
+	if err != nil {
+		return lost(method, fmt.Errorf("read the answer of the operator's door: %w", err))
+	}
+	if res.StatusCode == http.StatusOK {
+		return json.Unmarshal(text, into)
+	}
+	var p Problem
+	if err := json.Unmarshal(text, &p); err != nil || p.Code == "" {
+		return fmt.Errorf("the operator's door answered %s", res.Status)
+	}
+	return action.Errorf(p.Code, "%s", p.Message).About(p.Action)
+}
+
+// lost tells a request that may have done something from one that did not.
+func lost(method string, err error) error {
+	var dial *net.OpError
+	if method == http.MethodGet || errors.As(err, &dial) && dial.Op == "dial" {
+		return err
+	}
+	return errors.Join(ErrLost, err)
+}

@@ -1,0 +1,19 @@
+// Package operator is the door for those who look after deed: HTTP with JSON over a Unix socket of its own. Here unknown
+// actions are reviewed, completed ones are undone, and the state of the whole can be read.
+//
+//	GET  /v1/status                what runs and what is unresolved
+//	GET  /v1/review                unknown actions that a person should look at, oldest first
+//	GET  /v1/actions/{id}          one action: what is known of it, and what a decision would do
+//	POST /v1/actions/{id}/review   record a decision and do what it says
+//	POST /v1/actions/{id}/undo     compensate a completed action as its contract says
+//	GET  /metrics                  the figures of the backlog, for Prometheus
+//
+// It is never the agents' door, and the agents' doors have none of this. Who asks is the process at the other end of the
+// socket, as the kernel names it. It has to run as deed's own user or as root.
+//
+// What that is worth: other users of the machine are kept out. A process of deed's own user is not, and an agent may be
+// one. A decision records which program opened the door and how well that was verified; it is not signed, so it is no
+// proof that a person made it. Run deed as a user of its own where that matters. Signatures come with approvals.
+//
+// The package shows neither arguments nor bodies, and it decides nothing about an action: the gateway does.
+package operator

@@ -1,0 +1,7 @@
+package operator
+
+// The rules that are asked alone.
+var (
+	MayEnter = mayEnter
+	Choices  = choices
+)

@@ -1,0 +1,159 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"deed.dev/deed/internal/action"
+)
+
+// Gateway is what this door needs of the line.
+type Gateway interface {
+	// Review records a decision about an unknown action and does what it says.
+	Review(ctx context.Context, by action.Actor, asked action.ReviewAsked) (action.Answer, error)
+	// Undo compensates a completed action. mine would restrict it to actions of the caller's own.
+	Undo(ctx context.Context, call action.Call, id action.ID, mine bool) (action.Answer, error)
+}
+
+// Records is what this door reads.
+type Records interface {
+	Action(ctx context.Context, id action.ID) (action.Action, error)
+	Attempts(ctx context.Context, id action.ID) ([]action.Attempt, error)
+	Observations(ctx context.Context, id action.ID) ([]action.Observation, error)
+	Place(ctx context.Context, id action.ID) (seq int64, hash string, err error)
+	ForReview(ctx context.Context, now time.Time, limit int) ([]action.Action, error)
+}
+
+// Options are the parts of the door.
+type Options struct {
+	Gateway  Gateway // nil where there is nothing but records to read
+	Records  Records
+	NotFound error // what Records says of a record that is not there
+	Status   func(ctx context.Context) (Status, error)
+	Metrics  http.Handler
+	Log      *slog.Logger
+}
+
+// Server is the door. It can be used without a socket too, by the process that it is in.
+type Server struct{ o Options }
+
+// New makes the door. It opens nothing.
+func New(o Options) *Server { return &Server{o} }
+
+// mostListed bounds one list. A longer backlog is worked off from its old end.
+const mostListed = 1000
+
+// List gives the unknown actions that a person should look at, oldest first, 1000 at most.
+func (s *Server) List(ctx context.Context) ([]Waiting, error) {
+	now := time.Now()
+	found, err := s.o.Records.ForReview(ctx, now, mostListed)
+	if err != nil {
+		return nil, s.unreadable(err)
+	}
+	all := make([]Waiting, len(found))
+	for i, act := range found {
+		all[i] = waiting(act, now)
+	}
+	return all, nil
+}
+
+// Show gives what is on record about an action, for a person who has to decide. It holds neither arguments nor bodies.
+func (s *Server) Show(ctx context.Context, id action.ID) (Case, error) {
+	if !action.ValidID(action.Prefix, string(id)) {
+		return Case{}, noSuchAction(id)
+	}
+	// The place is read first: were something recorded in between, a decision on it would be refused and not be blind.
+	seq, hash, err := s.o.Records.Place(ctx, id)
+	if err != nil {
+		return Case{}, s.unseen(id, err)
+	}
+	act, err := s.o.Records.Action(ctx, id)
+	if err != nil {
+		return Case{}, s.unseen(id, err)
+	}
+	attempts, err := s.o.Records.Attempts(ctx, id)
+	if err != nil {
+		return Case{}, s.unreadable(err)
+	}
+	seen, err := s.o.Records.Observations(ctx, id)
+	if err != nil {
+		return Case{}, s.unreadable(err)
+	}
+	return caseOf(act, attempts, seen, action.Place{Seq: seq, Hash: hash}, time.Now()), nil
+}
+
+// Status gives the state of the whole.
+func (s *Server) Status(ctx context.Context) (Status, error) {
+	status, err := s.o.Status(ctx)
+	if err != nil {
+		return Status{}, s.unreadable(err)
+	}
+	return status, nil
+}
+
+// Desk is the door as one verified principal uses it.
+type Desk struct {
+	*Server
+	By action.Actor
+}
+
+// Decide records a decision about an unknown action, and gives the action as it stands afterwards.
+func (d Desk) Decide(ctx context.Context, id action.ID, asked Decision) (action.Status, error) {
+	if _, err := d.Show(ctx, id); err != nil {
+		return action.Status{}, err
+	}
+	if asked.Seen == "" {
+		return action.Status{}, action.Errorf(action.CodeReviewRefused,
+			"nothing was changed: say what you looked at (seen: the journal hash that stands beside the action)").About(id)
+	}
+	review := action.ReviewAsked{
+		Action: id, Decision: asked.Decision, Why: strings.TrimSpace(asked.Why), Evidence: strings.TrimSpace(asked.Evidence), Seen: asked.Seen,
+	}
+	if string(asked.Result) != "null" {
+		review.Result = asked.Result
+	}
+	a, err := d.o.Gateway.Review(ctx, d.By, review)
+	if err != nil {
+		return action.Status{}, err
+	}
+	d.o.Log.Info("an unknown action was reviewed", "action_id", id, "decision", asked.Decision, "by", d.By.String(), "state", a.Action.State)
+	return a.Status(), nil
+}
+
+// Undo compensates a completed action as its contract says. The status is that of the action which does so.
+func (d Desk) Undo(ctx context.Context, id action.ID) (action.Status, error) {
+	if !action.ValidID(action.Prefix, string(id)) {
+		return action.Status{}, noSuchAction(id)
+	}
+	if _, err := d.o.Records.Action(ctx, id); err != nil {
+		return action.Status{}, d.unseen(id, err)
+	}
+	call := action.Call{
+		Actor: d.By, At: time.Now(), Upstream: action.Upstream{Source: action.UpstreamNone},
+		Protocol: action.Correlation{Transport: "operator", Session: action.NoSession},
+	}
+	a, err := d.o.Gateway.Undo(ctx, call, id, false)
+	if err != nil {
+		return action.Status{}, err
+	}
+	return a.Status(), nil
+}
+
+func noSuchAction(id action.ID) *action.Error {
+	return action.Errorf(action.CodeNoSuchAction, "no such action is on record; nothing was done").About(id)
+}
+
+func (s *Server) unseen(id action.ID, err error) *action.Error {
+	if errors.Is(err, s.o.NotFound) {
+		return noSuchAction(id)
+	}
+	return s.unreadable(err)
+}
+
+func (s *Server) unreadable(err error) *action.Error {
+	return action.Errorf(action.CodeInternal, "the record could not be read; nothing was done").Because(err)
+}
