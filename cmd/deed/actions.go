@@ -43,6 +43,9 @@ type actionView struct {
 	Approval     action.DecisionID   `json:"approval_id,omitempty"`
 	Repeats      action.ID           `json:"repeats,omitempty"`
 	Similar      action.ID           `json:"similar_to,omitempty"`
+	Compensates  action.ID           `json:"compensates,omitempty"`
+	Delegated    bool                `json:"delegated,omitempty"` // its target is at work on it
+	Purged       bool                `json:"purged,omitempty"`    // its content is erased
 	TraceID      string              `json:"trace_id"`
 	AcceptedAt   string              `json:"accepted_at"`
 	DispatchedAt string              `json:"dispatched_at,omitempty"`
@@ -56,7 +59,8 @@ func viewOf(a action.Action) actionView {
 		FailureClass: a.FailureClass, RejectReason: a.RejectReason, Reason: a.Reason, Class: a.Class,
 		Channel: a.Channel, Target: a.Target.String() + a.Template, Method: a.Method, PathTemplate: a.Template, Credential: a.Credential,
 		Fingerprint: a.Digests.Fingerprint, Attempts: a.Attempt, TargetStatus: a.TargetStatus, Result: a.Result,
-		Approval: a.Binding.Decision, Repeats: a.Repeats, Similar: a.Similar, TraceID: a.Trace.TraceID,
+		Approval: a.Binding.Decision, Repeats: a.Repeats, Similar: a.Similar, Compensates: a.Compensates,
+		Delegated: a.Delegated(), Purged: a.Purged, TraceID: a.Trace.TraceID,
 		AcceptedAt: stamp(a.AcceptedAt), DispatchedAt: stamp(a.DispatchedAt),
 	}
 	if a.State == action.Completed {

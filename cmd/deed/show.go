@@ -10,19 +10,21 @@ import (
 	"github.com/spf13/cobra"
 
 	"deed.dev/deed/internal/action"
+	"deed.dev/deed/internal/operator"
 	"deed.dev/deed/internal/store"
 )
 
 // shown is one action with all that is on record about it.
 type shown struct {
-	Action    actionView        `json:"action"`
-	Intent    intentView        `json:"intent"`
-	Run       runView           `json:"run"`
-	Attempts  []attemptView     `json:"attempts"`
-	Events    []json.RawMessage `json:"events"`
-	Requested json.RawMessage   `json:"requested,omitempty"` // protected: the arguments
-	Resolved  *resolvedView     `json:"resolved,omitempty"`  // protected: what was sent
-	Result    json.RawMessage   `json:"result,omitempty"`    // protected: what the target answered
+	Action    actionView             `json:"action"`
+	Intent    intentView             `json:"intent"`
+	Run       runView                `json:"run"`
+	Attempts  []attemptView          `json:"attempts"`
+	Learned   []operator.Observation `json:"observations,omitempty"` // apart from the attempts
+	Events    []json.RawMessage      `json:"events"`
+	Requested json.RawMessage        `json:"requested,omitempty"` // protected: the arguments
+	Resolved  *resolvedView          `json:"resolved,omitempty"`  // protected: what was sent
+	Result    json.RawMessage        `json:"result,omitempty"`    // protected: what the target answered
 }
 
 type intentView struct {
@@ -125,11 +127,18 @@ func gather(ctx context.Context, r store.Reader, id action.ID, protected bool) (
 			stamp(t.Started), stamp(t.Ended),
 		})
 	}
+	seen, err := r.Observations(ctx, id)
+	if err != nil {
+		return s, err
+	}
+	for _, o := range seen {
+		s.Learned = append(s.Learned, operator.ObservationOf(o))
+	}
 	events, err := r.EventsOf(ctx, id)
 	for _, body := range events {
 		s.Events = append(s.Events, body)
 	}
-	if err != nil || !protected {
+	if err != nil || !protected || act.Purged {
 		return s, err
 	}
 	return s, s.unseal(ctx, r, act)
@@ -187,6 +196,7 @@ func (a *app) printShown(s shown) error {
 	line("decision", string(v.Approval))
 	line("repeats", string(v.Repeats))
 	line("similar to", string(v.Similar))
+	line("undoes", string(v.Compensates))
 	line("result", string(v.Result))
 	fmt.Fprintln(a.out, "attempts")
 	for _, t := range s.Attempts {
@@ -199,6 +209,23 @@ func (a *app) printShown(s shown) error {
 			sent = fmt.Sprint(*t.BytesSent)
 		}
 		fmt.Fprintf(a.out, "  trace_id=%s action_id=%s attempt=%d state=%s bytes_sent=%s%s\n", v.TraceID, v.ActionID, t.Number, t.State, sent, status)
+	}
+	for i, o := range s.Learned {
+		if i == 0 {
+			fmt.Fprintln(a.out, "learned")
+		}
+		finding := string(o.Finding)
+		if finding == "" {
+			finding = "nothing"
+		}
+		fmt.Fprintf(a.out, "  %d  %s  by %s: %s", o.Number, o.Started, o.Kind, finding)
+		if o.Reason != "" {
+			fmt.Fprintf(a.out, " (%s)", o.Reason)
+		}
+		fmt.Fprintln(a.out)
+	}
+	if v.Purged {
+		fmt.Fprintln(a.out, "erased: its content was kept for as long as its contract says; what it was and what came of it stays")
 	}
 	fmt.Fprintln(a.out, "journal")
 	for _, body := range s.Events {

@@ -120,6 +120,11 @@ type Backlog struct {
 	OldestAge      int64     `json:"oldest_unknown_age_seconds"`
 }
 
+// ObservationOf is an observation as people and machines read it.
+func ObservationOf(o action.Observation) Observation {
+	return Observation{o.Number, o.Kind, o.Finding, o.Status, o.Reason, stamp(o.Started), stamp(o.Ended)}
+}
+
 func caseOf(a action.Action, attempts []action.Attempt, seen []action.Observation, at action.Place, now time.Time) Case {
 	c := Case{
 		ActionID: a.ID, Tool: a.Tool, Actor: a.Actor, State: a.State, Recovery: a.Recovery, Overdue: a.Overdue(now), Abandoned: a.Abandoned,
@@ -136,7 +141,7 @@ func caseOf(a action.Action, attempts []action.Attempt, seen []action.Observatio
 		})
 	}
 	for _, o := range seen {
-		c.Seen = append(c.Seen, Observation{o.Number, o.Kind, o.Finding, o.Status, o.Reason, stamp(o.Started), stamp(o.Ended)})
+		c.Seen = append(c.Seen, ObservationOf(o))
 	}
 	c.Known, c.NotKnown = knowledge(a, attempts)
 	c.Choices = choices(a, now)
