@@ -104,7 +104,7 @@ func fromOutcome(tx store.Tx, act action.Action, kind action.ObservationKind, pl
 
 // delegated records that the target took the action on and finishes it later, with its id for the work.
 func (g *Gateway) delegated(tx store.Tx, act action.Action, planned action.Attempt, o action.Outcome, w *written) (action.Action, error) {
-	d := action.Delegated{FromAttempt: act.Attempt, FromEpoch: act.Epoch, Ended: ended(tx.Now(), planned, o), NotBefore: tx.Now().Add(time.Second)}
+	d := action.Delegated{FromAttempt: act.Attempt, FromEpoch: act.Epoch, Ended: ended(tx.Now(), planned, o), NotBefore: in(tx, time.Second)}
 	var err error
 	if d.Job, err = tx.PutPayload(store.Job, string(act.ID), []byte(o.Job)); err != nil {
 		return act, err

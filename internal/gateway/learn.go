@@ -78,7 +78,7 @@ func (g *Gateway) learnIn(tx store.Tx, c *contract.Contract, act action.Action, 
 	}
 	observed := action.Observed{Observation: seen}
 	if seen.Finding != action.Found && seen.Finding != action.EndedWithout && seen.Finding != action.ProvedAbsent {
-		observed.NotBefore = tx.Now().Add(again)
+		observed.NotBefore = in(tx, again)
 	}
 	if act, err = g.observe(tx, act, action.ActionObserved, observed); err != nil {
 		return act, err

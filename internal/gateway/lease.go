@@ -17,6 +17,7 @@ type lease struct {
 	mu    sync.Mutex
 	until time.Time // by this process's own clock, which no one sets back
 	kept  bool      // somebody renews it
+	lapse int       // how often it was over before it was renewed: what was planned before that is not ours any more
 }
 
 // defaultLease outlasts a slow disk and a short pause. A takeover waits as long.
@@ -45,15 +46,26 @@ func (g *Gateway) renew(tx store.Tx) error {
 	}
 	g.lease.mu.Lock()
 	defer g.lease.mu.Unlock()
+	if now.After(g.lease.until) {
+		g.lease.lapse++
+	}
 	g.lease.until = now.Add(g.lease.life)
 	return nil
 }
 
-// holds reports whether the lease certainly still stands. After a pause of the whole process it may not.
-func (g *Gateway) holds() bool {
+// lapses counts the times that the lease was over before it was renewed.
+func (g *Gateway) lapses() int {
 	g.lease.mu.Lock()
 	defer g.lease.mu.Unlock()
-	return time.Until(g.lease.until) > g.lease.life/10
+	return g.lease.lapse
+}
+
+// holds reports whether the lease has certainly stood without a break since something was planned. After a pause of the
+// whole process it may not, even if it has been renewed since: somebody may have taken the action over in between.
+func (g *Gateway) holds(since int) bool {
+	g.lease.mu.Lock()
+	defer g.lease.mu.Unlock()
+	return g.lease.lapse == since && time.Until(g.lease.until) > g.lease.life/10
 }
 
 // keepAlive renews the lease while there is work.

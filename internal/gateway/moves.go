@@ -87,11 +87,7 @@ func outcomeIn(tx store.Tx, act action.Action, planned action.Attempt, o action.
 	}
 	w.attempt = *moved.Ended
 	if o.Retry && o.RetryAfter > 0 {
-		from := tx.Now()
-		if tx.ClockBack() { // what the target asks for passes by the clock on the wall
-			from = time.Now()
-		}
-		moved.NotBefore = from.Add(o.RetryAfter)
+		moved.NotBefore = in(tx, o.RetryAfter)
 	}
 	if o.Status == 0 {
 		return moved, nil
@@ -99,6 +95,14 @@ func outcomeIn(tx store.Tx, act action.Action, planned action.Attempt, o action.
 	var err error
 	moved.Result, err = keep(tx, act, s.Transition, o.Result, w)
 	return moved, err
+}
+
+// in is a time to wait for. A wait passes by the clock on the wall, also while that is behind the journal.
+func in(tx store.Tx, wait time.Duration) time.Time {
+	if tx.ClockBack() {
+		return time.Now().Add(wait)
+	}
+	return tx.Now().Add(wait)
 }
 
 // keep stores the target's answer apart from the journal. A completed action with effects also gets the token that a

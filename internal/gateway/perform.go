@@ -24,7 +24,7 @@ func (g *Gateway) perform(f *flight, act action.Action, planned plan) action.Act
 		if planned.question != nil {
 			act, err = g.learn(f, act, *planned.question, g.ask(g.ctx, act, *planned.question))
 		} else {
-			act, err = g.record(f, act, *planned.attempt, g.send(g.ctx, act, *planned.attempt))
+			act, err = g.record(f, act, *planned.attempt, g.send(g.ctx, act, planned))
 		}
 		if err != nil {
 			g.log.Error("what came of an action could not be recorded: it may have had its effect", "action_id", act.ID, "error", err)
@@ -62,7 +62,8 @@ func (g *Gateway) plan(act action.Action) (action.Action, plan) {
 
 // send hands a planned attempt to its executor; nothing else in deed sends. It sends the recorded bytes, and only if they
 // are what was allowed and this gateway still owns the action.
-func (g *Gateway) send(ctx context.Context, act action.Action, planned action.Attempt) action.Outcome {
+func (g *Gateway) send(ctx context.Context, act action.Action, p plan) action.Outcome {
+	planned := *p.attempt
 	op, err := g.recorded(ctx, act)
 	if err != nil {
 		return g.notSent(act, "record_unreadable", err)
@@ -76,7 +77,7 @@ func (g *Gateway) send(ctx context.Context, act action.Action, planned action.At
 		return g.notSent(act, "no_executor", nil)
 	}
 	crashpoint.Here(crashpoint.AfterPlan) // W2
-	if !g.holds() {
+	if !g.holds(p.lapses) {
 		return g.notSent(act, "lease_lost", nil)
 	}
 	outcome := executor.Perform(ctx, action.Dispatch{

@@ -11,6 +11,7 @@ import (
 type plan struct {
 	attempt  *action.Attempt
 	question *action.Observation
+	lapses   int // of the lease, when the attempt was planned
 }
 
 func (p plan) nothing() bool { return p.attempt == nil && p.question == nil }
@@ -60,7 +61,7 @@ func (g *Gateway) planAttempt(tx store.Tx, act action.Action, t action.Transitio
 		moved.ResendBefore = tx.Now().Add(act.KeyLife)
 	}
 	act, err = g.move(tx, act, moved)
-	return act, plan{attempt: attempt}, err
+	return act, plan{attempt: attempt, lapses: g.lapses()}, err
 }
 
 func (g *Gateway) planQuestion(tx store.Tx, act action.Action) (action.Action, plan, error) {

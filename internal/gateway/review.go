@@ -110,7 +110,7 @@ func (g *Gateway) reviewIn(tx store.Tx, by action.Actor, asked ReviewAsked, w *w
 			ID: action.AttemptID(newID(action.AttemptPrefix)), Action: act.ID, Number: act.Attempt + 1,
 			State: action.AttemptSent, BytesSent: action.BytesUnknown, SpanID: newSpanID(), RetryOf: before.ID, Started: tx.Now(),
 		}
-		moved.Started = next.attempt
+		moved.Started, next.lapses = next.attempt, g.lapses()
 	}
 	act, err = g.move(tx, act, moved)
 	return act, next, err

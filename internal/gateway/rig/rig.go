@@ -40,6 +40,8 @@ type Options struct {
 	Timeout   string // of the usual contracts; "5s"
 	Log       slog.Handler
 	Queue     int // how many changes may wait to be committed; the store's own limit
+	Lease     time.Duration
+	Parts     func(*gateway.Options) // changes the parts of the gateway before it is made
 }
 
 // Rig is one stage. Everything on it ends with the test.
@@ -58,6 +60,7 @@ type Rig struct {
 
 	o        Options
 	executor *httpexec.Executor
+	more     []*gateway.Gateway
 }
 
 // Secret is the usual value of the credential "provider".
@@ -128,22 +131,42 @@ func (r *Rig) Start() {
 	r.must(err)
 	r.Contracts, err = contract.NewSet(all...)
 	r.must(err)
-	handler := r.o.Log
-	if handler == nil {
-		handler = slog.DiscardHandler
-	}
-	log := slog.New(handler)
-	r.Store, err = sqlite.Open(context.Background(), r.Dir, sqlite.Options{Origin: "test/rig", Now: r.o.Now, QueueLimit: r.o.Queue, Logger: log})
+	r.Store, err = sqlite.Open(context.Background(), r.Dir, sqlite.Options{Origin: "test/rig", Now: r.o.Now, QueueLimit: r.o.Queue, Logger: r.log()})
 	r.must(err)
 	r.Keys, err = digest.OpenKeys(filepath.Join(r.Dir, "fingerprint.keys"))
 	r.must(err)
 	r.executor = httpexec.New(httpexec.Options{Vault: r.Vault})
-	r.Gateway = gateway.New(gateway.Options{
-		Store: r.Store, Contracts: r.Contracts, Keys: r.Keys, Vault: r.Vault,
-		Executors: map[string]gateway.Executor{"http": r.executor}, Wait: r.o.Wait, Every: 50 * time.Millisecond, Log: log,
-	})
+	r.Gateway = r.gateway(r.o.Parts)
 	_, err = r.Gateway.Recover(context.Background())
 	r.must(err)
+}
+
+func (r *Rig) log() *slog.Logger {
+	if r.o.Log == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return slog.New(r.o.Log)
+}
+
+func (r *Rig) gateway(parts func(*gateway.Options)) *gateway.Gateway {
+	o := gateway.Options{
+		Store: r.Store, Contracts: r.Contracts, Keys: r.Keys, Vault: r.Vault, Lease: r.o.Lease,
+		Executors: map[string]gateway.Executor{"http": r.executor}, Wait: r.o.Wait, Every: 50 * time.Millisecond, Log: r.log(),
+	}
+	if parts != nil {
+		parts(&o)
+	}
+	return gateway.New(o)
+}
+
+// Second makes another gateway on the same records, as on another machine. It has taken nothing up yet.
+func (r *Rig) Second() *gateway.Gateway { return r.Another(nil) }
+
+// Another is Second with parts of its own.
+func (r *Rig) Another(parts func(*gateway.Options)) *gateway.Gateway {
+	g := r.gateway(parts)
+	r.more = append(r.more, g)
+	return g
 }
 
 // Stop closes the gateway in good order. It may be called twice.
@@ -153,12 +176,14 @@ func (r *Rig) Stop() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	if err := r.Gateway.Close(ctx); err != nil {
-		r.T.Errorf("close the gateway: %v", err)
+	for _, g := range append(r.more, r.Gateway) {
+		if err := g.Close(ctx); err != nil {
+			r.T.Errorf("close the gateway: %v", err)
+		}
 	}
 	r.executor.Close()
 	r.must(r.Store.Close())
-	r.Gateway = nil
+	r.Gateway, r.more = nil, nil
 }
 
 // Restart stops and starts the gateway, with other contracts if text is not empty.
@@ -208,6 +233,7 @@ func Agent(name string, pid int) action.Actor {
 // Call is a call under preparation.
 type Call struct {
 	r    *Rig
+	at   *gateway.Gateway // the rig's own if nil
 	call action.Call
 	ctx  context.Context
 }
@@ -245,8 +271,16 @@ func (c *Call) Trace(u action.Upstream) *Call { c.call.Upstream = u; return c }
 // Under sets the context that ends when the caller leaves.
 func (c *Call) Under(ctx context.Context) *Call { c.ctx = ctx; return c }
 
+// At sends the call to another gateway than the rig's own.
+func (c *Call) At(g *gateway.Gateway) *Call { c.at = g; return c }
+
 // Try makes the call.
-func (c *Call) Try() (action.Answer, error) { return c.r.Gateway.Submit(c.ctx, c.call) }
+func (c *Call) Try() (action.Answer, error) {
+	if c.at != nil {
+		return c.at.Submit(c.ctx, c.call)
+	}
+	return c.r.Gateway.Submit(c.ctx, c.call)
+}
 
 // Do makes the call and fails the test if it made no action.
 func (c *Call) Do() action.Answer {
