@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"deed.dev/deed/internal/action"
@@ -69,7 +70,7 @@ type Gateway struct {
 
 	// mattering are older contract versions, by tool, whose actions may still be repeated. Recover finds them before the doors
 	// open; new actions are made under the current versions only, so the list can only become shorter.
-	mattering map[string][]string
+	mattering atomic.Pointer[map[string][]string]
 
 	closing sync.Mutex // held while somebody enters, so that Close waits for all who did
 	closed  bool
@@ -95,6 +96,7 @@ func New(o Options) *Gateway {
 		g.lease.life = defaultLease
 	}
 	g.flights.running = map[action.ID]*flight{}
+	g.mattering.Store(&map[string][]string{})
 	g.older.parsed = map[string]*contract.Contract{}
 	g.shut, g.close = context.WithCancel(context.Background())
 	g.ctx, g.cancel = context.WithCancel(context.Background())

@@ -213,7 +213,7 @@ func (g *Gateway) openIn(ctx context.Context, state action.State) ([]action.ID, 
 // findMattering lists the older contract versions whose actions a call may still repeat: those of open actions, and of
 // finished ones whose answer is not known to have arrived.
 func (g *Gateway) findMattering(ctx context.Context) error {
-	g.mattering = map[string][]string{}
+	mattering := map[string][]string{}
 	for _, c := range g.contracts.Tools() {
 		versions, err := g.store.OpenContracts(ctx, c.Tool)
 		if err != nil {
@@ -229,7 +229,8 @@ func (g *Gateway) findMattering(ctx context.Context) error {
 			}
 		}
 		slices.Sort(versions)
-		g.mattering[c.Tool] = slices.DeleteFunc(slices.Compact(versions), func(d string) bool { return d == c.Digest })
+		mattering[c.Tool] = slices.DeleteFunc(slices.Compact(versions), func(d string) bool { return d == c.Digest })
 	}
+	g.mattering.Store(&mattering)
 	return nil
 }

@@ -50,7 +50,7 @@ func (g *Gateway) resolve(ctx context.Context, call action.Call, run action.Run)
 	if err := a.addVariants(g.keys, c, resolved); err != nil {
 		return a, err
 	}
-	for _, older := range g.mattering[c.Tool] { // an action that was opened under it is still the same action
+	for _, older := range (*g.mattering.Load())[c.Tool] { // an action that was opened under it is still the same action
 		if err := g.under(ctx, &a, call, older); err != nil {
 			return a, err
 		}

@@ -92,6 +92,7 @@ func New(t testing.TB, o Options) *Rig {
 	r.must(err)
 	t.Cleanup(func() { r.must(r.Proxy.Close()) })
 	r.credentials()
+	r.furnish()
 	r.Start()
 	t.Cleanup(func() { r.Stop() })
 	return r
@@ -131,7 +132,7 @@ func (r *Rig) Start() {
 	r.must(err)
 	r.Contracts, err = contract.NewSet(all...)
 	r.must(err)
-	r.Store, err = sqlite.Open(context.Background(), r.Dir, sqlite.Options{Origin: "test/rig", Now: r.o.Now, QueueLimit: r.o.Queue, Logger: r.log()})
+	r.Store, err = sqlite.Open(context.Background(), r.Dir, sqlite.Options{Origin: origin, Now: r.o.Now, QueueLimit: r.o.Queue, Logger: r.log()})
 	r.must(err)
 	r.Keys, err = digest.OpenKeys(filepath.Join(r.Dir, "fingerprint.keys"))
 	r.must(err)
