@@ -13,6 +13,10 @@ const (
 	ReasonProfile     Reason = "profile"     // the hash is right, and the body breaks the profile
 	ReasonPredecessor Reason = "predecessor" // prev is not the hash of the record before
 	ReasonSequence    Reason = "sequence"    // seq is not the number that comes next
+
+	// Between two segments only.
+	ReasonMissing Reason = "missing" // the next segment begins with a later record
+	ReasonHeader  Reason = "header"  // its header is of another journal, or of other records
 )
 
 // BadRecord is the first record of a journal that is not in order.
@@ -24,7 +28,7 @@ type BadRecord struct {
 	// For ReasonContent: the hash that the line states, and the one that the body has.
 	Expected, Observed Hash
 
-	ObservedSequence uint64        // for ReasonSequence: what seq says
+	ObservedSequence uint64        // for ReasonSequence and ReasonMissing: the number that is there instead
 	Profile          *ProfileError // for ReasonProfile: the rule
 	TornBytes        int           // for ReasonTornTail: the length of what is left
 }
@@ -34,7 +38,7 @@ func (b *BadRecord) Error() string {
 	switch b.Reason {
 	case ReasonContent, ReasonPredecessor:
 		return fmt.Sprintf("%s: expected %s, observed %s", text, b.Expected, b.Observed)
-	case ReasonSequence:
+	case ReasonSequence, ReasonMissing:
 		return fmt.Sprintf("%s: expected %d, observed %d", text, b.Sequence, b.ObservedSequence)
 	case ReasonProfile:
 		return fmt.Sprintf("%s: %s", text, b.Profile)

@@ -29,9 +29,16 @@
 //     writers; a reader checks only that the value is in the profile.
 //
 // Bodies are hashed and stored as they are and never written anew. Vectors are in
-// docs/vectors/journal.json.
+// docs/vectors/journal.json and docs/vectors/audit.json.
+//
+// A checkpoint is origin, size and root of a journal, signed: a C2SP signed note. Kept
+// where the writer cannot change it, it shows what the chain alone does not, which is a
+// cut at the end and a history written anew. Audit holds an export against any number
+// of them; a receipt proves one action to somebody who has the checkpoint and no more.
 //
 // The package refuses to know what an event means: actions, states and payloads are
-// members like any other. It keeps no files, reads no clock, and never repairs what
-// it verifies. It needs nothing but the standard library.
+// members like any other. Of events it knows the first one, and the member after, by
+// which an event names the one before it of the same action. It keeps no files, reads
+// no clock, and never repairs what it verifies. It needs golang.org/x/mod, for notes
+// and trees, and otherwise nothing but the standard library.
 package journal

@@ -1,7 +1,6 @@
 package journal
 
 import (
-	"encoding/base64"
 	"slices"
 	"strconv"
 	"strings"
@@ -51,11 +50,16 @@ func (h *header) accept(line []byte) (ok bool) {
 	return ok
 }
 
+// complete says whether the lines that belong together are all there.
+func (h *header) complete() bool {
+	hasFrom, hasPrev, hasRange := h.seen[1], h.seen[2], h.seen[3]
+	return hasFrom == hasPrev && (hasFrom || !hasRange)
+}
+
 // verifier starts where the header says. When the header is incomplete or
 // contradicts itself, ok is false and the verifier is good for naming the place only.
 func (h *header) verifier() (v *Verifier, ok bool) {
-	hasFrom, hasPrev, hasRange := h.seen[1], h.seen[2], h.seen[3]
-	if hasFrom == hasPrev && (hasFrom || !hasRange) {
+	if h.complete() {
 		if v, err := NewVerifierAt(h.from, h.prev, h.subtrees); err == nil {
 			v.origin = h.origin
 			return v, true
@@ -75,11 +79,11 @@ func parseSequence(text string) (uint64, bool) {
 
 func parseSubtrees(text string) (hashes []Hash, ok bool) {
 	for word := range strings.SplitSeq(text, " ") {
-		decoded, err := base64.StdEncoding.Strict().DecodeString(word)
-		if err != nil || len(decoded) != len(Hash{}) || len(word) != base64.StdEncoding.EncodedLen(len(decoded)) {
+		h, ok := parseBase64Hash(word)
+		if !ok {
 			return nil, false
 		}
-		hashes = append(hashes, Hash(decoded))
+		hashes = append(hashes, h)
 	}
 	return hashes, true
 }
