@@ -244,7 +244,7 @@ func writeAuditVectors(t *testing.T) {
 	otherHeader := bytes.Replace(part(t, records, 9), []byte(testOrigin), []byte(other.Origin()), 1)
 
 	var v auditVectors
-	for _, c := range []checkpointVector{
+	v.Checkpoints = []checkpointVector{
 		{Name: "signed by the log", Policy: keys, Note: at(24)},
 		{Name: "with cosignatures", Policy: both, Note: cosign(t, at(24), w2, w1)},
 		{Name: "with one cosignature of two", Policy: both, Note: cosign(t, at(24), w1)},
@@ -254,18 +254,14 @@ func writeAuditVectors(t *testing.T) {
 		{Name: "origin of another log of the policy", Policy: "log " + other.Key().String() + "\nquorum none\n", Note: at(24)},
 		{Name: "no signature", Policy: keys, Note: []byte(foreign.String())},
 		{Name: "size with a leading zero", Policy: keys, Note: bytes.Replace(at(24), []byte("\n24\n"), []byte("\n024\n"), 1)},
-	} {
-		v.Checkpoints = append(v.Checkpoints, c)
 	}
-	for _, p := range []policyVector{
+	v.Policies = []policyVector{
 		{Name: "one log", Policy: keys}, {Name: "two witnesses", Policy: both}, {Name: "comments and space", Policy: "# c\n\n \tlog  " + log.Key().String() + "\thttps://gw.example/ \nquorum none\n"},
 		{Name: "no quorum", Policy: key}, {Name: "last line cut", Policy: "quorum none"}, {Name: "a log twice", Policy: key + key + "quorum none\n"},
 		{Name: "a witness as a log", Policy: "log " + w1.Key().String() + "\nquorum none\n"}, {Name: "unknown word", Policy: key + "witnesses\nquorum none\n"},
 		{Name: "member of two groups", Policy: both[:strings.Index(both, "quorum")] + "group h any a\nquorum h\n"}, {Name: "name not defined", Policy: "quorum a\n"},
 		{Name: "two quorums", Policy: "quorum none\nquorum none\n"}, {Name: "carriage return", Policy: "quorum none\r\n"},
 		{Name: "group of too few", Policy: "witness a " + w1.Key().String() + "\ngroup g 2 a\nquorum g\n"},
-	} {
-		v.Policies = append(v.Policies, p)
 	}
 	one := func(f []byte) [][]byte { return [][]byte{f} }
 	v.Audits = []auditVector{
