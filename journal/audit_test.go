@@ -358,6 +358,46 @@ func TestVerdictsOfAnAudit(t *testing.T) {
 	}
 }
 
+// AU-12: the report in words claims what was proved, and says what was not. It never
+// calls a file immutable.
+func TestExplanationsAreExact(t *testing.T) {
+	records := exampleRecords(t, 40)
+	log, w := testSigner(t, testOrigin, "log"), testCosigner(t, "w1.example")
+	keys := TrustLogs(log.Key())
+	policy := policyOf(t, "log "+log.Key().String(), "witness one "+w.Key().String(), "quorum one")
+	at := func(n int) []byte { return sign(t, checkpointOf(records[:n]), log) }
+	for _, c := range []struct {
+		name string
+		e    Evidence
+		file []byte
+		says []string
+		not  []string
+	}{
+		{"all well", Evidence{Policy: keys, Beside: at(40)}, export(records),
+			[]string{"Records 0 to 39", "which the log has signed", "No damage", "can write the whole file and its checkpoint anew"}, []string{"not anchored"}},
+		{"no checkpoint", Evidence{}, export(records), []string{"Who wrote these records", "cut off at the end"}, []string{"signed"}},
+		{"tail", Evidence{Policy: keys, Beside: at(30)}, export(records), []string{"The last 10 records", "not anchored"}, nil},
+		{"witness", Evidence{Policy: policy, Beside: at(40), Kept: [][]byte{cosign(t, at(30), w)}}, export(records),
+			[]string{"The witness one saw", "2026-10-05T10:00:00Z", "outside has seen the last 10 records"}, []string{"can write the whole file"}},
+		{"cut", Evidence{Policy: keys, Beside: at(40)}, export(records[:38]), []string{"2 records at the end were cut off"}, []string{"No damage"}},
+		{"rewritten with the key", Evidence{Policy: keys, Kept: [][]byte{at(30)}}, export(rewritten(t, records, 20)), []string{"The log has signed other records than these"}, []string{"No damage"}},
+		{"torn", Evidence{Policy: keys, Beside: at(39)}, export(records)[:len(export(records))-5], []string{"ends inside a line", "A crash", "nothing was repaired"}, []string{"tamper", "changed after"}}, // case 078
+		{"middle", Evidence{Policy: keys, Beside: at(40)}, part(t, records, 20), []string{"Anything about the 20 records before the first one"}, nil},
+	} {
+		text := auditOf(t, c.e, c.file).Explain()
+		for _, want := range append(c.says, "An action that was never written cannot be found here") {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s: %q is not in\n%s", c.name, want, text)
+			}
+		}
+		for _, word := range append(c.not, "immutable", "%!", "<nil>") {
+			if strings.Contains(text, word) {
+				t.Errorf("%s: %q is in\n%s", c.name, word, text)
+			}
+		}
+	}
+}
+
 // Exit 4: a file that cannot be read to its end gets no verdict, and what was found
 // before is kept.
 func TestUnreadableIsNoVerdict(t *testing.T) {

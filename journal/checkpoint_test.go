@@ -114,12 +114,13 @@ func TestCosignaturesOfTorchwoodAreRead(t *testing.T) {
 	if _, err := note.Open(ours, note.VerifierList(theirs.Verifier())); err != nil {
 		t.Errorf("torchwood does not accept ours: %v", err)
 	}
-	// Any byte of the text or of a known signature changed is found.
+	// Any byte changed is found, in the text and in both signatures. Only the last digit
+	// of a signature may change: two bits of it mean nothing.
 	for i := range signed {
 		changed := bytes.Clone(signed)
 		changed[i] ^= 1
-		if opened, err := p.Check(changed); err == nil && opened.Checkpoint != (Checkpoint{testOrigin, 7, Hash{7}}) {
-			t.Errorf("byte %d changed: got %+v", i, opened)
+		if _, err := p.Check(changed); err == nil && signed[i+1] != '=' {
+			t.Errorf("byte %d changed from %q: accepted", i, signed[i])
 		}
 	}
 }

@@ -270,6 +270,29 @@ func TestReceiptUnderAPolicy(t *testing.T) {
 	}
 }
 
+// A log may sign a record that names, as the one before it, an event that cannot have
+// been before.
+func TestReceiptGoesBackInTime(t *testing.T) {
+	later, err := Encode(map[string]any{"event": "action.changed", "prev": Hash{1}, "seq": 9, "v": 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	chain, opening := openedChain(t)
+	r, err := chain.Next(map[string]any{"event": "action.changed", "after": LeafHash(later)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tree Tree
+	var stored memory
+	store(t, &tree, &stored, opening.Hash)
+	store(t, &tree, &stored, r.Hash)
+	signed := sign(t, Checkpoint{testOrigin, 2, tree.Root()}, testSigner(t, testOrigin, "log"))
+	var broken *ReceiptError
+	if _, err := MakeReceipt([][]byte{r.Body, later}, stored, signed); !errors.As(err, &broken) || broken.Problem != ReceiptAfter {
+		t.Errorf("got %v, want %s", err, ReceiptAfter)
+	}
+}
+
 func BenchmarkVerifyReceipt(b *testing.B) {
 	records, stored, chains := journalOfActions(b, 300)
 	log := testSigner(b, testOrigin, "log")
