@@ -41,6 +41,7 @@ var layers = []layer{
 	{packages: "internal/crashpoint"},
 	{packages: "internal/telemetry", sees: "internal/action"},
 	{packages: "journal"},
+	{packages: "verifier"},
 
 	// Executors see the operation and the credential, never the records.
 	{packages: "internal/executor/executortest", sees: "internal/action internal/vault", suite: true},

@@ -1,0 +1,653 @@
+// The second verifier of deed's journal. It is written from the format's description and from the C2SP documents, shares
+// nothing with the Go one, and needs nothing but a JavaScript engine: Node 20 or later, or a browser.
+//
+// It trusts the key or the policy that it is handed, and nothing in the files it reads. It never writes to a file.
+//
+// Contents: hash, bytes, profile, tree, journal, notes, policy, audit, receipt, command line.
+
+// ---- Hash: SHA-256 (FIPS 180-4), synchronous, since a journal takes one per record and two per leaf of its tree ----
+
+const roundConstants = new Int32Array(64);
+const startState = new Int32Array(8);
+{
+  // The constants are the first 32 bits of the fractions of the cube and square roots of the first primes. The whole part
+  // takes at most five bits of a double, so that 48 are left for the fraction.
+  const fraction = (x) => ((x - Math.floor(x)) * 2 ** 32) | 0;
+  const primes = [];
+  for (let n = 2; primes.length < 64; n++) if (primes.every((p) => n % p !== 0)) primes.push(n);
+  primes.forEach((p, i) => {
+    roundConstants[i] = fraction(Math.cbrt(p));
+    if (i < 8) startState[i] = fraction(Math.sqrt(p));
+  });
+}
+
+// Scratch, used again by every call; there is one call at a time.
+const schedule = new Int32Array(64);
+const state = new Int32Array(8);
+const block = new Uint8Array(64);
+
+function compress(bytes, at) {
+  const w = schedule;
+  for (let i = 0; i < 16; i++, at += 4) w[i] = (bytes[at] << 24) | (bytes[at + 1] << 16) | (bytes[at + 2] << 8) | bytes[at + 3];
+  for (let i = 16; i < 64; i++) {
+    const x = w[i - 15];
+    const y = w[i - 2];
+    const s0 = ((x >>> 7) | (x << 25)) ^ ((x >>> 18) | (x << 14)) ^ (x >>> 3);
+    const s1 = ((y >>> 17) | (y << 15)) ^ ((y >>> 19) | (y << 13)) ^ (y >>> 10);
+    w[i] = (w[i - 16] + s0 + w[i - 7] + s1) | 0;
+  }
+  // One by one: taking the array apart costs more than all rounds.
+  let a = state[0];
+  let b = state[1];
+  let c = state[2];
+  let d = state[3];
+  let e = state[4];
+  let f = state[5];
+  let g = state[6];
+  let h = state[7];
+  for (let i = 0; i < 64; i++) {
+    const s1 = ((e >>> 6) | (e << 26)) ^ ((e >>> 11) | (e << 21)) ^ ((e >>> 25) | (e << 7));
+    const t1 = (h + s1 + ((e & f) ^ (~e & g)) + roundConstants[i] + w[i]) | 0;
+    const s0 = ((a >>> 2) | (a << 30)) ^ ((a >>> 13) | (a << 19)) ^ ((a >>> 22) | (a << 10));
+    const t2 = (s0 + ((a & b) ^ (a & c) ^ (b & c))) | 0;
+    h = g;
+    g = f;
+    f = e;
+    e = (d + t1) | 0;
+    d = c;
+    c = b;
+    b = a;
+    a = (t1 + t2) | 0;
+  }
+  state[0] += a;
+  state[1] += b;
+  state[2] += c;
+  state[3] += d;
+  state[4] += e;
+  state[5] += f;
+  state[6] += g;
+  state[7] += h;
+}
+
+/** sha256 returns the 32 bytes of the digest of all parts, one after the other. */
+export function sha256(...parts) {
+  state.set(startState);
+  let filled = 0;
+  let length = 0;
+  for (const part of parts) {
+    length += part.length;
+    let at = 0;
+    if (filled > 0) {
+      while (filled < 64 && at < part.length) block[filled++] = part[at++];
+      if (filled < 64) continue;
+      compress(block, 0);
+    }
+    for (; at + 64 <= part.length; at += 64) compress(part, at);
+    for (filled = 0; at < part.length; ) block[filled++] = part[at++];
+  }
+  block[filled++] = 0x80;
+  if (filled > 56) {
+    compress(block.fill(0, filled), 0);
+    filled = 0;
+  }
+  block.fill(0, filled);
+  let bits = length * 8; // below 2^53: the length is that of something in memory
+  for (let i = 63; i > 56; i--, bits = Math.floor(bits / 256)) block[i] = bits % 256;
+  compress(block, 0);
+  const digest = new Uint8Array(32);
+  for (let i = 0; i < 32; i++) digest[i] = state[i >> 2] >>> (24 - 8 * (i & 3));
+  return digest;
+}
+
+// The first byte keeps leaves and nodes of the tree apart (RFC 6962 section 2.1).
+const leafPrefix = Uint8Array.of(0);
+const nodePrefix = Uint8Array.of(1);
+
+/** leafHash is the hash of the record with that body, and its leaf in the tree. */
+export const leafHash = (body) => sha256(leafPrefix, body);
+
+const nodeHash = (left, right) => sha256(nodePrefix, left, right);
+
+// ---- Bytes: text, hex and base64 in their one spelling ----
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+const toBytes = (text) => new TextEncoder().encode(text);
+
+/** decodeText returns the text of valid UTF-8, and undefined of anything else. */
+function decodeText(bytes) {
+  try {
+    return utf8.decode(bytes);
+  } catch {
+    return undefined;
+  }
+}
+
+// toAscii is for the few bytes of a hash or a time, one by one, which is faster there than a decoder.
+function toAscii(bytes, start, end) {
+  let text = '';
+  for (let i = start; i < end; i++) text += String.fromCharCode(bytes[i]);
+  return text;
+}
+
+const hexDigits = '0123456789abcdef';
+
+/** toHex returns two lower-case digits for each byte. */
+export function toHex(bytes) {
+  let text = '';
+  for (const b of bytes) text += hexDigits[b >> 4] + hexDigits[b & 15];
+  return text;
+}
+
+const isHash = (text) => /^[0-9a-f]{64}$/.test(text);
+const noHash = '0'.repeat(64);
+
+/** toBase64 is the standard encoding with padding. */
+export const toBase64 = (bytes) => btoa(Array.from(bytes, (b) => String.fromCharCode(b)).join(''));
+
+/** fromBase64 returns undefined unless text is the one spelling of some bytes. */
+function fromBase64(text) {
+  if (!/^[A-Za-z0-9+/]*={0,2}$/.test(text) || text.length % 4 !== 0) return undefined;
+  try {
+    const bytes = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+    return toBase64(bytes) === text ? bytes : undefined; // spare bits have to be zero
+  } catch {
+    return undefined;
+  }
+}
+
+const sameBytes = (a, b) => a.length === b.length && a.every((x, i) => x === b[i]);
+
+/** toCount reads a number of records in its one spelling; undefined for anything else. */
+function toCount(text) {
+  return /^(0|[1-9][0-9]{0,15})$/.test(text) && Number.isSafeInteger(Number(text)) ? Number(text) : undefined;
+}
+
+// What C2SP asks of the names of keys and recommends for origins.
+const isName = (text) => text !== '' && !/[\p{White_Space}\p{Cc}+]/u.test(text);
+
+// ---- Profile: deed-journal-json/1 ----
+
+const maxBody = 65535;
+const maxDepth = 16;
+const reserved = new Set(['prev', 'seq', 'v']);
+
+/** Broken carries the rule of the profile that a body breaks, to whoever asked. */
+class Broken extends Error {
+  constructor(rule, offset) {
+    super(`profile rule "${rule}" broken at byte ${offset}`);
+    this.rule = rule;
+    this.offset = offset;
+  }
+}
+
+/** readBody checks every rule of the profile. It returns { links: { prev, seq } } or { rule, offset }. */
+export function readBody(body) {
+  try {
+    return { links: new Reader(body).body() };
+  } catch (err) {
+    if (!(err instanceof Broken)) throw err;
+    return { rule: err.rule, offset: err.offset };
+  }
+}
+
+// Reader is a strict reader of bytes, since JSON.parse forgives double names and loses how numbers were written.
+class Reader {
+  constructor(text) {
+    this.text = text;
+    this.at = 0;
+  }
+
+  body() {
+    const { text } = this;
+    if (text.length > maxBody) throw new Broken('size', maxBody);
+    if (text[0] === 0xef && text[1] === 0xbb && text[2] === 0xbf) this.refuse('encoding');
+    this.links = {};
+    if (text[0] !== 0x7b) this.unexpected();
+    this.object(1);
+    if (this.at < text.length) this.unexpected();
+    const { prev, seq, v } = this.links;
+    if (prev === undefined || seq === undefined || v === undefined) this.refuse('link');
+    return { prev, seq };
+  }
+
+  refuse(rule, at = this.at) {
+    throw new Broken(rule, at);
+  }
+
+  unexpected() {
+    const c = this.text[this.at];
+    this.refuse(c === 0x20 || c === 0x09 || c === 0x0a || c === 0x0d ? 'space' : 'syntax');
+  }
+
+  value(depth) {
+    switch (this.text[this.at]) {
+      case 0x22: // "
+        return this.string();
+      case 0x7b: // {
+        return this.object(depth + 1);
+      case 0x5b: // [
+        return this.list(depth + 1);
+      case 0x74:
+        return this.word('true');
+      case 0x66:
+        return this.word('false');
+      case 0x6e: {
+        const start = this.at;
+        this.word('null');
+        return this.refuse('null', start);
+      }
+      default:
+        return this.integer();
+    }
+  }
+
+  word(letters) {
+    for (let i = 0; i < letters.length; i++) if (this.text[this.at + i] !== letters.charCodeAt(i)) this.refuse('syntax');
+    this.at += letters.length;
+  }
+
+  // items reads what stands between the brackets of a list or an object.
+  items(depth, close, item) {
+    if (depth > maxDepth) this.refuse('depth');
+    this.at++;
+    if (this.text[this.at] === close) {
+      this.at++;
+      return;
+    }
+    for (;;) {
+      item();
+      const c = this.text[this.at];
+      if (c !== 0x2c && c !== close) this.unexpected();
+      this.at++;
+      if (c === close) return;
+    }
+  }
+
+  list(depth) {
+    this.items(depth, 0x5d, () => this.value(depth));
+  }
+
+  object(depth) {
+    let last = '';
+    this.items(depth, 0x7d, () => {
+      const start = this.at;
+      const name = this.name();
+      if (name <= last) this.refuse('order', start); // ASCII, so the order of UTF-16 is the order of bytes
+      last = name;
+      if (depth > 1 && reserved.has(name)) this.refuse('reserved', start);
+      if (this.text[this.at] !== 0x3a) this.unexpected();
+      this.at++;
+      if (depth === 1 && reserved.has(name)) this.link(name);
+      else if (name === 'time' || name.endsWith('_at')) this.time();
+      else this.value(depth);
+    });
+  }
+
+  name() {
+    if (this.text[this.at] !== 0x22) this.unexpected();
+    let name = '';
+    for (;;) {
+      const c = this.text[++this.at];
+      if (c === undefined) this.refuse('syntax');
+      const isLetter = c >= 0x61 && c <= 0x7a;
+      if (!isLetter && (name === '' || (c !== 0x5f && !(c >= 0x30 && c <= 0x39)))) {
+        if (c !== 0x22 || name === '') this.refuse('name');
+        this.at++;
+        return name;
+      }
+      name += String.fromCharCode(c);
+    }
+  }
+
+  // link reads prev, seq or v.
+  link(name) {
+    const start = this.at;
+    const c = this.text[start];
+    if (name === 'prev') {
+      if (c === 0x22) {
+        const text = this.string();
+        if (!isHash(text)) this.refuse('link', start);
+        this.links.prev = text;
+        return;
+      }
+    } else if (c >= 0x30 && c <= 0x39) {
+      const n = this.integer();
+      if (name === 'v' && n !== 1) this.refuse('link', start);
+      this.links[name] = n;
+      return;
+    }
+    if (c === 0x20 || c === 0x09 || c === 0x0a || c === 0x0d) this.refuse('space');
+    this.refuse('link');
+  }
+
+  time() {
+    const start = this.at;
+    const c = this.text[start];
+    if (c !== 0x22) this.refuse(c === 0x20 || c === 0x09 || c === 0x0a || c === 0x0d ? 'space' : 'time');
+    if (!isTime(this.string())) this.refuse('time', start);
+  }
+
+  integer() {
+    const { text } = this;
+    const start = this.at;
+    const negative = text[start] === 0x2d;
+    if (negative) this.at++;
+    const first = this.at;
+    let n = 0;
+    while (text[this.at] >= 0x30 && text[this.at] <= 0x39) n = 10 * n + (text[this.at++] - 0x30);
+    const digits = this.at - first;
+    const next = text[this.at];
+    if (digits === 0 && !negative) this.unexpected();
+    if (next === 0x2e || next === 0x65 || next === 0x45) this.refuse('number');
+    if (digits === 0) this.refuse('syntax');
+    // Up to 16 digits n is exact or beyond the limit; a longer one is far beyond it, however it was rounded.
+    if (n > Number.MAX_SAFE_INTEGER || (text[first] === 0x30 && (digits > 1 || negative))) this.refuse('number', start);
+    return n;
+  }
+
+  // string returns the characters between the quotes as they stand there, with escapes unread. Text that is compared
+  // with something has none.
+  string() {
+    const { text } = this;
+    const start = ++this.at;
+    let ascii = true;
+    for (;;) {
+      const c = text[this.at];
+      if (c === 0x22) break;
+      if (c === undefined) this.refuse('syntax');
+      else if (c === 0x5c) this.escape();
+      else if (c < 0x20) this.refuse('escape');
+      else if (c < 0x80) this.at++;
+      else {
+        ascii = false;
+        this.character();
+      }
+    }
+    const end = this.at++;
+    if (!ascii || end - start > 64) return ''; // neither a hash nor a time
+    return toAscii(text, start, end);
+  }
+
+  // escape reads one of the escapes of RFC 8785.
+  escape() {
+    const { text, at } = this;
+    switch (text[at + 1]) {
+      case 0x22: // "
+      case 0x5c: // \
+      case 0x62: // b
+      case 0x66: // f
+      case 0x6e: // n
+      case 0x72: // r
+      case 0x74: // t
+        this.at += 2;
+        return;
+    }
+    const spelling = toAscii(text, at, Math.min(at + 6, text.length));
+    // \b \t \n \f \r have escapes of their own: 08, 09, 0a, 0c, 0d.
+    if (!/^\\u00(0[0-7bef]|1[0-9a-f])$/.test(spelling)) this.refuse('escape');
+    this.at += 6;
+  }
+
+  // character reads one that takes several bytes: RFC 3629, so no surrogates and no longer spelling than needed.
+  character() {
+    const { text, at } = this;
+    const c = text[at];
+    let more = 0;
+    let low = 0x80;
+    let high = 0xbf;
+    if (c >= 0xc2 && c <= 0xdf) more = 1;
+    else if (c >= 0xe0 && c <= 0xef) {
+      more = 2;
+      if (c === 0xe0) low = 0xa0;
+      if (c === 0xed) high = 0x9f;
+    } else if (c >= 0xf0 && c <= 0xf4) {
+      more = 3;
+      if (c === 0xf0) low = 0x90;
+      if (c === 0xf4) high = 0x8f;
+    } else this.refuse('encoding');
+    for (let i = 1; i <= more; i++) {
+      if (!(text[at + i] >= low && text[at + i] <= high)) this.refuse('encoding');
+      low = 0x80;
+      high = 0xbf;
+    }
+    this.at += 1 + more;
+  }
+}
+
+/** isTime accepts 2026-10-05T10:09:57.123456Z: UTC, six decimals, years 0001 to 9999, days that exist. */
+function isTime(text) {
+  const parts = /^(\d{4})-(\d{2})-(\d{2})T(\d{2}):(\d{2}):(\d{2})\.\d{6}Z$/.exec(text);
+  if (!parts) return false;
+  const [year, month, day, hour, minute, second] = parts.slice(1).map(Number);
+  const leap = year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0);
+  const days = [31, leap ? 29 : 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+  return year > 0 && month > 0 && month < 13 && day > 0 && day <= days[month - 1] && hour < 24 && minute < 60 && second < 60;
+}
+
+// Only for bodies that passed readBody: they have one spelling, so that JSON.parse can lose nothing.
+const parseBody = (body) => JSON.parse(utf8.decode(body));
+
+// ---- Tree: RFC 6962 section 2.1 ----
+
+/** Tree keeps the roots of the full subtrees that its size is made of, largest first, and nothing else. */
+export class Tree {
+  /** The subtrees are those of a tree of that size, of which nothing else is known. */
+  constructor(size = 0, subtrees = []) {
+    if (subtrees.length !== countBits(size)) throw new RangeError('these subtrees do not make a tree of that size');
+    this.size = size;
+    this.subtrees = [...subtrees];
+  }
+
+  push(leaf) {
+    let hash = leaf;
+    for (let size = this.size; size % 2 === 1; size = (size - 1) / 2) hash = nodeHash(this.subtrees.pop(), hash);
+    this.subtrees.push(hash);
+    this.size++;
+  }
+
+  root() {
+    if (this.size === 0) return sha256();
+    return this.subtrees.reduceRight((right, left) => nodeHash(left, right));
+  }
+}
+
+function countBits(n) {
+  let bits = 0;
+  for (; n > 0; n = Math.floor(n / 2)) bits += n % 2; // no bit operations: they stop at 32
+  return bits;
+}
+
+/** rootOfProof returns the root that an inclusion proof leads to (RFC 6962 section 2.1.1), or undefined when the proof
+ * does not fit the place. */
+export function rootOfProof(index, size, leaf, proof) {
+  if (!(index < size)) return undefined;
+  const hashes = [...proof];
+  let last = size - 1;
+  let hash = leaf;
+  for (; last > 0; index = Math.floor(index / 2), last = Math.floor(last / 2)) {
+    if (index % 2 === 0 && index === last) continue; // alone on its level: it moves up as it is
+    if (hashes.length === 0) return undefined;
+    hash = index % 2 === 1 ? nodeHash(hashes.shift(), hash) : nodeHash(hash, hashes.shift());
+  }
+  return hashes.length === 0 ? hash : undefined;
+}
+
+// ---- Journal: lines, header and chain ----
+
+const lineFeed = 0x0a;
+const bodyAt = 65; // of a line: hash SP body LF
+const maxLine = bodyAt + maxBody + 1;
+
+/** Journal verifies an export piece by piece and keeps one line of it at most.
+ *
+ *   const journal = new Journal({ sizes: [700] });
+ *   for (each piece of the file) journal.write(bytes);
+ *   const result = journal.end();
+ *
+ * The result has recordsChecked, firstSequence, lastSequence, head (hex), origin, root (bytes, undefined when the header
+ * does not let it be computed), roots (a Map from those of the wanted sizes that were passed to the root there), size,
+ * start, chain ("valid", "broken", "unchecked") and bad: sequence, reason, and by the reason expected and observed,
+ * rule and offset, observedSequence, or tornBytes. It vouches for the records it counts; whether there should be more
+ * only a checkpoint tells. */
+export class Journal {
+  constructor({ sizes = [] } = {}) {
+    this.rest = new Uint8Array(0);
+    this.header = new Header();
+    this.sizes = new Set(sizes);
+    this.roots = new Map();
+    this.start = 0;
+    this.next = 0;
+    this.head = noHash;
+    this.tree = new Tree();
+  }
+
+  write(piece) {
+    if (this.bad) return;
+    let bytes = piece;
+    if (this.rest.length > 0) {
+      bytes = new Uint8Array(this.rest.length + piece.length);
+      bytes.set(this.rest);
+      bytes.set(piece, this.rest.length);
+    }
+    let at = 0;
+    while (!this.bad) {
+      const end = bytes.indexOf(lineFeed, at);
+      if (end < 0) break;
+      this.line(bytes.subarray(at, end + 1));
+      at = end + 1;
+    }
+    this.rest = bytes.slice(at);
+    if (!this.bad && this.rest.length >= maxLine) {
+      this.begin();
+      if (!this.bad) this.refuse('framing'); // longer than any line
+    }
+  }
+
+  end() {
+    if (!this.bad) this.begin();
+    if (!this.bad && this.rest.length > 0) this.refuse('torn_tail', { tornBytes: this.rest.length });
+    const checked = this.next - this.start;
+    const result = {
+      origin: this.origin,
+      recordsChecked: checked,
+      head: this.head,
+      root: this.tree?.root(),
+      roots: this.roots,
+      start: this.start,
+      size: this.next,
+      chain: this.bad ? 'broken' : checked > 0 ? 'valid' : 'unchecked',
+      bad: this.bad,
+    };
+    if (checked > 0) {
+      result.firstSequence = this.start;
+      result.lastSequence = this.next - 1;
+    }
+    return result;
+  }
+
+  refuse(reason, more) {
+    this.bad = { sequence: this.next, reason, ...more };
+  }
+
+  line(line) {
+    if (this.header && line[0] === 0x23 && this.header.accept(line)) return;
+    this.begin();
+    if (!this.bad) this.record(line);
+  }
+
+  // begin takes over what the header said, once the header has ended.
+  begin() {
+    if (!this.header) return;
+    const { origin, from, prev, subtrees, isWhole } = this.header.close();
+    this.header = undefined;
+    this.origin = origin;
+    this.start = this.next = from;
+    this.head = prev;
+    this.tree = subtrees && new Tree(from, subtrees);
+    if (!isWhole) this.refuse('framing');
+    this.keepRoot();
+  }
+
+  record(line) {
+    const stated = toAscii(line, 0, Math.min(64, line.length));
+    const body = line.subarray(bodyAt, line.length - 1);
+    if (line.length <= bodyAt || line.length > maxLine || line[64] !== 0x20 || !isHash(stated)) {
+      this.refuse('framing');
+      return;
+    }
+    const leaf = leafHash(body);
+    const computed = toHex(leaf);
+    if (computed !== stated) {
+      this.refuse('content', { expected: stated, observed: computed });
+      return;
+    }
+    const { links, rule, offset } = readBody(body);
+    if (rule) this.refuse('profile', { rule, offset });
+    else if (links.prev !== this.head) this.refuse('predecessor', { expected: this.head, observed: links.prev });
+    else if (links.seq !== this.next) this.refuse('sequence', { observedSequence: links.seq });
+    else if (this.next === 0 && !this.open(body)) this.refuse('profile', { rule: 'opening', offset: 0 });
+    if (this.bad) return;
+    this.tree?.push(leaf);
+    this.next++;
+    this.head = stated;
+    this.keepRoot();
+  }
+
+  // open reads record 0, which binds all later ones to one journal.
+  open(body) {
+    const { event, format, origin } = parseBody(body);
+    if (event !== 'journal.opened' || format !== 'deed-journal-json/1') return false;
+    if (typeof origin !== 'string' || !isName(origin) || (this.origin !== undefined && this.origin !== origin)) return false;
+    this.origin = origin;
+    return true;
+  }
+
+  keepRoot() {
+    if (this.tree && this.sizes.has(this.next)) this.roots.set(this.next, this.tree.root());
+  }
+}
+
+const headerWords = ['#deed-journal/v1', '#from', '#prev', '#range'];
+
+// Header is what stands before the first record of an export that does not start at record 0. It needs no trust: if it
+// lies, the root is not that of any checkpoint.
+class Header {
+  constructor() {
+    this.seen = [];
+    this.values = {};
+  }
+
+  // accept says whether the line is a header line at its place. Each stands there once at most, in this order, and there
+  // are no comments: a record whose first byte became a # must not be passed over.
+  accept(line) {
+    const text = decodeText(line.subarray(0, line.length - 1)) ?? '';
+    const cut = text.indexOf(' ');
+    const word = cut < 0 ? text : text.slice(0, cut);
+    const value = cut < 0 ? '' : text.slice(cut + 1);
+    const place = headerWords.indexOf(word);
+    if (place < 0 || this.seen.some((p) => p >= place)) return false;
+    this.seen.push(place);
+    this.values[word] = [isName(value) ? value : undefined, toCount(value), isHash(value) ? value : undefined, toHashes(value)][place];
+    return this.values[word] !== undefined;
+  }
+
+  // close says where the records begin. A header that is incomplete or contradicts itself is good for naming the place.
+  close() {
+    const from = this.values['#from'] ?? 0;
+    const prev = this.values['#prev'] ?? noHash;
+    const range = this.values['#range'];
+    const origin = this.values['#deed-journal/v1'];
+    const [hasFrom, hasPrev, hasRange] = [1, 2, 3].map((place) => this.seen.includes(place));
+    const place = { origin, from, prev: noHash, subtrees: hasFrom || hasPrev || hasRange ? undefined : [], isWhole: true };
+    if (hasFrom !== hasPrev || (hasRange && !hasFrom) || (from === 0 && prev !== noHash)) return { ...place, isWhole: false };
+    if (from === 0 && !hasRange) return { ...place, subtrees: [] };
+    if (range && range.length !== countBits(from)) return { ...place, isWhole: false };
+    return { ...place, prev, subtrees: range };
+  }
+}
+
+// toHashes reads hashes in base64 with one space between two.
+function toHashes(text) {
+  const hashes = text.split(' ').map(fromBase64);
+  return hashes.every((h) => h?.length === 32) ? hashes : undefined;
+}
