@@ -651,3 +651,248 @@ function toHashes(text) {
   const hashes = text.split(' ').map(fromBase64);
   return hashes.every((h) => h?.length === 32) ? hashes : undefined;
 }
+
+// ---- Notes: C2SP signed-note, tlog-checkpoint, tlog-cosignature ----
+
+const maxNote = 1_000_000; // bytes
+const logKind = 1; // Ed25519 over the text of the note
+const witnessKind = 4; // Ed25519 over the text and a time: cosignature/v1
+
+/** Unsupported says that this engine has no Ed25519, so that nothing is known of a signature. */
+export class Unsupported extends Error {
+  constructor() {
+    super('this program has no Ed25519, so no signature was checked; use Node 20 or a browser of 2025 or later');
+  }
+}
+
+/** parseKey reads a key in the note form name+hash+base64. It throws an Error that says what is wrong. */
+export function parseKey(vkey) {
+  const [name, id, ...rest] = vkey.split('+');
+  const encoded = fromBase64(rest.join('+')); // base64 has a plus of its own
+  if (!isName(name) || !/^[0-9a-f]{8}$/.test(id ?? '') || !encoded?.length) throw new Error('not a key of the form name+hash+base64');
+  if (toHex(sha256(toBytes(`${name}\n`), encoded).subarray(0, 4)) !== id) throw new Error(`the key of ${name} does not have the hash that it states`);
+  const kind = encoded[0];
+  if (kind !== logKind && kind !== witnessKind) throw new Error(`the key of ${name} is of a kind that this program cannot check (${kind})`);
+  if (encoded.length !== 33) throw new Error(`the key of ${name} is not 32 bytes long`);
+  return { name, id, kind, key: encoded.subarray(1) };
+}
+
+/** parseNote takes a signed note apart. It throws an Error that says what is wrong, and checks no signature. */
+export function parseNote(bytes) {
+  if (bytes.length > maxNote) throw new Error('the note is longer than 1 MB');
+  const whole = decodeText(bytes);
+  if (whole === undefined) throw new Error('the note is not valid UTF-8');
+  if (/[\x00-\x09\x0b-\x1f]/.test(whole)) throw new Error('the note holds a control character');
+  const cut = whole.lastIndexOf('\n\n');
+  if (cut < 0) throw new Error('no empty line stands before the signatures');
+  const lines = whole.slice(cut + 2).split('\n');
+  if (lines.pop() !== '' || lines.length === 0) throw new Error('the note does not end with a line of a signature');
+  if (lines.length > 100) throw new Error('the note has more than 100 signatures');
+  const signatures = lines.map((line) => {
+    const [dash, name, encoded, ...rest] = line.split(' ');
+    const decoded = fromBase64(encoded ?? '');
+    if (dash !== '\u2014' || !isName(name ?? '') || rest.length > 0 || !(decoded?.length > 4)) throw new Error('a line of a signature is malformed');
+    return { name, id: toHex(decoded.subarray(0, 4)), signature: decoded.subarray(4) };
+  });
+  return { text: whole.slice(0, cut + 1), signatures };
+}
+
+/** parseCheckpoint reads the text of a note as a checkpoint: origin, size and root. */
+export function parseCheckpoint(text) {
+  const lines = text.split('\n');
+  if (lines.pop() !== '' || lines.length < 3 || lines.includes('')) throw new Error('a checkpoint has three lines or more and none is empty');
+  const [origin, count, encoded] = lines;
+  const size = toCount(count);
+  const root = fromBase64(encoded);
+  if (size === undefined) throw new Error('the size of the checkpoint is malformed');
+  if (root?.length !== 32) throw new Error('the root of the checkpoint is malformed');
+  return { origin, size, root };
+}
+
+async function isSignedBy(key, text, signature) {
+  let message = toBytes(text);
+  if (key.kind === witnessKind) {
+    if (signature.length !== 72) return false;
+    const time = new DataView(signature.buffer, signature.byteOffset).getBigUint64(0);
+    if (time >= 2n ** 63n) return false;
+    message = toBytes(`cosignature/v1\ntime ${time}\n${text}`);
+    signature = signature.subarray(8);
+  }
+  if (signature.length !== 64) return false;
+  // Node 18 has it in a module only.
+  const { subtle } = globalThis.crypto ?? (await import('node:crypto').catch(() => ({}))).webcrypto ?? {};
+  if (!subtle) throw new Unsupported();
+  try {
+    const imported = await subtle.importKey('raw', key.key, 'Ed25519', false, ['verify']);
+    return await subtle.verify('Ed25519', imported, signature, message);
+  } catch (err) {
+    if (err.name === 'DataError' || err.name === 'OperationError') return false; // no point of the curve
+    throw new Unsupported();
+  }
+}
+
+/** checkCheckpoint says what a checkpoint is worth under a trust: { logs, witnesses, quorum }, as trustOf returns it.
+ * The answer has verdict: "valid", "invalid" or "unchecked"; why, unless it is valid; origin, size and root as far as they
+ * could be read; and, when it is valid, signers (keys) and hasQuorum. */
+export async function checkCheckpoint(bytes, trust) {
+  let answer = {};
+  try {
+    const note = parseNote(bytes);
+    answer = parseCheckpoint(note.text);
+    const known = [...trust.logs.filter((log) => log.name === answer.origin), ...trust.witnesses];
+    const signers = new Set();
+    for (const { name, id, signature } of note.signatures) {
+      const key = known.find((k) => k.name === name && k.id === id);
+      if (!key) continue; // of nobody we know: it says nothing
+      if (!(await isSignedBy(key, note.text, signature))) throw new Error(`the signature of ${name} is wrong`);
+      signers.add(key);
+    }
+    if (!trust.logs.some((log) => signers.has(log))) throw new Error(`no known log named ${answer.origin} signed it`);
+    return { ...answer, verdict: 'valid', signers: [...signers], hasQuorum: trust.quorum(signers) };
+  } catch (err) {
+    return { ...answer, verdict: err instanceof Unsupported ? 'unchecked' : 'invalid', why: err.message };
+  }
+}
+
+// ---- Policy: C2SP tlog-policy ----
+
+/** parsePolicy reads a policy file. It throws an Error that names the line. The answer has logs, witnesses and quorum, a
+ * function from the Set of keys that signed to whether they are enough. */
+export function parsePolicy(bytes) {
+  const policy = { logs: [], witnesses: [], quorum: undefined };
+  const voters = new Map(); // name to whether the signers witness it
+  const members = new Set();
+  if (bytes.length > maxNote) throw new Error('the policy is longer than 1 MB');
+  // Names are opaque bytes; so every byte becomes one character.
+  const lines = Array.from(bytes, (b) => String.fromCharCode(b)).join('').split('\n');
+  if (lines.pop() !== '') throw new Error('the last line of the policy does not end with a line feed');
+  lines.forEach((line, i) => {
+    const check = (ok, problem) => {
+      if (!ok) throw new Error(`line ${i + 1} of the policy: ${problem}`);
+    };
+    const define = (name, voter) => {
+      check(name !== 'none' && !voters.has(name), 'this name is taken');
+      voters.set(name, voter);
+    };
+    const keyOf = (vkey, kind, list) => {
+      let key;
+      try {
+        key = parseKey(decodeText(Uint8Array.from(vkey, (c) => c.charCodeAt(0))) ?? '');
+      } catch (err) {
+        check(false, err.message);
+      }
+      check(key.kind === kind, `this is not the key of a ${kind === logKind ? 'log' : 'witness'}`);
+      check(!list.some((other) => sameBytes(other.key, key.key)), 'this key stands there twice');
+      list.push(key);
+      return key;
+    };
+    check(!/[\x00-\x08\x0b-\x1f\x7f]/.test(line), 'a control character');
+    const [word, ...values] = line.split(/[ \t]+/).filter((v) => v !== '');
+    if (word === undefined || word.startsWith('#')) return;
+    switch (word) {
+      case 'log':
+        check(values.length === 1 || values.length === 2, 'not of the form: log <vkey> [<url>]');
+        keyOf(values[0], logKind, policy.logs);
+        return;
+      case 'witness': {
+        check(values.length === 2 || values.length === 3, 'not of the form: witness <name> <vkey> [<url>]');
+        const key = keyOf(values[1], witnessKind, policy.witnesses);
+        define(values[0], (signers) => signers.has(key));
+        return;
+      }
+      case 'group': {
+        const [name, threshold, ...names] = values;
+        check(names.length > 0, 'not of the form: group <name> all|any|<k> <name>...');
+        const needed = { all: names.length, any: 1 }[threshold] ?? toCount(threshold);
+        check(needed >= 1 && needed <= names.length, `the number has to be from 1 to ${names.length}`);
+        const votes = names.map((member) => {
+          check(voters.has(member), 'a member is not defined before');
+          check(!members.has(member), 'a member counts twice');
+          members.add(member);
+          return voters.get(member);
+        });
+        define(name, (signers) => votes.filter((vote) => vote(signers)).length >= needed);
+        return;
+      }
+      case 'quorum':
+        check(values.length === 1, 'not of the form: quorum <name>');
+        check(!policy.quorum, 'a second quorum');
+        check(values[0] === 'none' || voters.has(values[0]), 'the quorum is not defined before');
+        policy.quorum = values[0] === 'none' ? () => true : voters.get(values[0]);
+        return;
+    }
+    check(false, 'it begins with none of log, witness, group, quorum');
+  });
+  if (!policy.quorum) throw new Error('the policy has no quorum line');
+  return policy;
+}
+
+/** trustOf makes a trust of vkeys and a policy file (bytes), each of which may be left out. Keys that are named stand in
+ * the place of the policy's logs; they never add to them. It throws an Error that says what is wrong. */
+export function trustOf(vkeys, policyFile) {
+  const policy = policyFile ? parsePolicy(policyFile) : { logs: [], witnesses: [], quorum: () => true };
+  const logs = vkeys.map(parseKey);
+  if (logs.some((key) => key.kind !== logKind)) throw new Error('a key given is not the key of a log');
+  return logs.length > 0 ? { ...policy, logs } : policy;
+}
+
+// ---- Audit: what a run says, and its exit code ----
+
+/** report makes the lines and the exit code out of the result of a Journal and what checkCheckpoint said of each
+ * checkpoint, whose sizes the Journal was told. explained says in sentences what the run did and did not prove. */
+export function report(result, checkpoints, trust) {
+  const explained = [];
+  if (result.bad) return { exit: 1, lines: damageLines(result.bad), explained: [`Every record before ${result.bad.sequence} is in order. Nothing after it was checked.`] };
+  const lines = [`records_checked: ${result.recordsChecked}`];
+  if (result.recordsChecked > 0) lines.push(`first_sequence: ${result.firstSequence}`, `last_sequence: ${result.lastSequence}`);
+  lines.push(`chain: ${result.chain}`);
+  explained.push('The chain shows that the records follow one another. It cannot show that none is missing at the end, or that the file is the one that was written.');
+  const signature = signatureVerdict(result, checkpoints, trust);
+  explained.push(...signature.explained);
+  lines.push(signature.line);
+  return { exit: result.recordsChecked === 0 && signature.exit === 0 ? 2 : signature.exit, lines, explained };
+}
+
+function damageLines(bad) {
+  const lines = ['chain: broken', `first_bad_sequence: ${bad.sequence}`, `reason: ${bad.reason}`];
+  if (bad.expected !== undefined) lines.push(`expected_predecessor: ${bad.expected}`, `observed_predecessor: ${bad.observed}`);
+  if (bad.observedSequence !== undefined) lines.push(`observed_sequence: ${bad.observedSequence}`);
+  if (bad.rule !== undefined) lines.push(`rule: ${bad.rule}`);
+  if (bad.tornBytes !== undefined) lines.push(`torn_tail: ${bad.tornBytes} bytes`);
+  return lines;
+}
+
+function signatureVerdict(result, checkpoints, trust) {
+  const say = (line, exit, ...explained) => ({ line, exit, explained });
+  const end = result.size;
+  if (checkpoints.length === 0) return say('signature: absent', 2, 'There is no checkpoint, so nothing says who wrote the file or how long it should be.');
+  if (trust.logs.length === 0) return say('signature: not checked, no key was given', 2, 'Nothing inside a journal is believed about its own keys. Give the key of the log or a policy.');
+  const invalid = checkpoints.find((c) => c.verdict === 'invalid');
+  if (invalid) return say('signature: invalid', 1, `A checkpoint is refused: ${invalid.why}.`);
+  const unchecked = checkpoints.find((c) => c.verdict !== 'valid');
+  if (unchecked) return say('signature: not checked, this program has no Ed25519', 2, `Nothing is known of the signature: ${unchecked.why}.`);
+  const foreign = checkpoints.find((c) => result.origin !== undefined && c.origin !== result.origin);
+  if (foreign) return say('signature: invalid', 1, `A checkpoint is of ${foreign.origin}, and the journal is ${result.origin}.`);
+
+  const bySize = [...checkpoints].sort((a, b) => a.size - b.size);
+  const newest = bySize.at(-1);
+  const differs = bySize.find((c) => result.roots.has(c.size) && !sameBytes(result.roots.get(c.size), c.root));
+  if (differs) return say(`root differs at ${differs.size}`, 1, `The log signed another history of its first ${differs.size} records.`);
+  if (newest.size > end) return say(`truncated: checkpoint has ${newest.size}, file ends at ${end}`, 1, 'Records that the log signed are not in the file.');
+  if (!result.root) return say('signature: not checked, the file has no #range', 2, 'The file begins in the middle and does not give the subtrees to its left.');
+  if (bySize[0].size < result.start) {
+    return say(`signature: not checked, checkpoint has ${bySize[0].size}, file begins at ${result.start}`, 2, 'That checkpoint speaks of records before this file only.');
+  }
+  const anchored = bySize.filter((c) => c.hasQuorum).at(-1);
+  if (!anchored) return say(`signature: valid, no quorum, ${result.recordsChecked} records not anchored`, 3, 'The log signed, but not enough of the witnesses that the policy asks for.');
+  const limits = [
+    `The log signed exactly these first ${anchored.size} records.`,
+    trust.witnesses.length > 0
+      ? 'The quorum of the policy saw them, so a later history that differs there needs the help of the witnesses.'
+      : 'Whoever holds the key of the log could have signed another history too; a checkpoint that was kept elsewhere, or a policy with witnesses, would show it.',
+    'No verification can show an action that was never written, or that a decision was right.',
+  ];
+  if (anchored.size === end) return say('signature: valid', 0, ...limits);
+  const last = anchored.size === 0 ? 'no record' : anchored.size - 1;
+  return say(`signature: valid to ${last}, ${end - Math.max(anchored.size, result.start)} records not anchored`, 3, ...limits);
+}
