@@ -896,3 +896,211 @@ function signatureVerdict(result, checkpoints, trust) {
   const last = anchored.size === 0 ? 'no record' : anchored.size - 1;
   return say(`signature: valid to ${last}, ${end - Math.max(anchored.size, result.start)} records not anchored`, 3, ...limits);
 }
+
+// ---- Receipt: C2SP tlog-proof, whose extra holds the events of one action, newest first ----
+
+const proofLine = 'c2sp.org/tlog-proof@v1';
+
+/** parseReceipt takes a receipt apart. It throws an Error that says what is wrong, and believes nothing. */
+export function parseReceipt(bytes) {
+  const text = decodeText(bytes);
+  if (text === undefined) throw new Error('the receipt is not valid UTF-8');
+  const cut = text.indexOf('\n\n');
+  if (cut < 0) throw new Error('no empty line stands before the checkpoint');
+  const [first, extra, place, ...proof] = text.slice(0, cut).split('\n');
+  if (first !== proofLine) throw new Error(`the first line is not ${proofLine}`);
+  const bodies = extra?.startsWith('extra ') ? fromBase64(extra.slice('extra '.length)) : undefined;
+  if (!bodies?.length) throw new Error('the second line is not extra with the events');
+  const index = place?.startsWith('index ') ? toCount(place.slice('index '.length)) : undefined;
+  if (index === undefined) throw new Error('the third line is not index with a number');
+  const hashes = proof.map(fromBase64);
+  if (hashes.length > 63 || hashes.some((h) => h?.length !== 32)) throw new Error('the hashes of the proof are malformed');
+  return { bodies: splitLines(bodies), index, proof: hashes, checkpoint: toBytes(text.slice(cut + 2)) };
+}
+
+function splitLines(bytes) {
+  const lines = [];
+  for (let at = 0; ; ) {
+    const end = bytes.indexOf(lineFeed, at);
+    if (end < 0) return [...lines, bytes.subarray(at)];
+    lines.push(bytes.subarray(at, end));
+    at = end + 1;
+  }
+}
+
+class Refused extends Error {
+  constructor(reason, why) {
+    super(why);
+    this.reason = reason;
+  }
+}
+
+/** checkReceipt checks a receipt under a trust. The answer has verdict: "valid", "invalid" or "unchecked"; reason (format,
+ * signature, inclusion, profile, sequence, predecessor, action) and why, unless it is valid; and when it is valid, events,
+ * oldest first, each with hash, body (text) and fields, and checkpoint, as checkCheckpoint returns it.
+ * The extra data of a proof is signed by nobody. Its first body is believed since its hash is in the tree that the log
+ * signed, and every other one since the one before it, which is believed already, names its hash. */
+export async function checkReceipt(bytes, trust) {
+  try {
+    return { verdict: 'valid', ...(await openReceipt(bytes, trust)) };
+  } catch (err) {
+    if (err instanceof Unsupported) return { verdict: 'unchecked', reason: 'signature', why: err.message };
+    return { verdict: 'invalid', reason: err instanceof Refused ? err.reason : 'format', why: err.message };
+  }
+}
+
+async function openReceipt(bytes, trust) {
+  const receipt = parseReceipt(bytes);
+  const checkpoint = await checkCheckpoint(receipt.checkpoint, trust);
+  if (checkpoint.verdict === 'unchecked') throw new Unsupported();
+  if (checkpoint.verdict !== 'valid') throw new Refused('signature', checkpoint.why);
+
+  const leaf = leafHash(receipt.bodies[0]);
+  const root = rootOfProof(receipt.index, checkpoint.size, leaf, receipt.proof);
+  if (!root || !sameBytes(root, checkpoint.root)) throw new Refused('inclusion', `the newest event is not record ${receipt.index} of the tree that the log signed`);
+
+  const events = [];
+  let expected = toHex(leaf);
+  receipt.bodies.forEach((body, i) => {
+    if (expected === undefined) throw new Refused('predecessor', 'events stand after the first one of the action');
+    const hash = toHex(leafHash(body));
+    if (hash !== expected) throw new Refused('predecessor', `event ${i + 1} from the newest is not the one that the next event names: expected ${expected}, observed ${hash}`);
+    const { links, rule, offset } = readBody(body);
+    if (rule) throw new Refused('profile', `event ${i + 1} from the newest breaks the profile rule "${rule}" at byte ${offset}`);
+    const newer = events[0];
+    if (i === 0 ? links.seq !== receipt.index : links.seq >= newer.seq) throw new Refused('sequence', `event ${i + 1} from the newest says it is record ${links.seq}`);
+    const fields = parseBody(body);
+    if (newer && (fields.action_id === undefined || fields.action_id !== newer.fields.action_id)) throw new Refused('action', `event ${i + 1} from the newest is of another action`);
+    if (fields.after !== undefined && !isHash(fields.after)) throw new Refused('predecessor', `event ${i + 1} from the newest names no hash`);
+    expected = fields.after;
+    events.unshift({ seq: links.seq, hash, body: utf8.decode(body), fields });
+  });
+  if (expected !== undefined) throw new Refused('predecessor', `the event before the oldest is missing: expected ${expected}, observed nothing`);
+  return { events, checkpoint };
+}
+
+/** receiptReport makes the lines and the exit code out of what checkReceipt said. */
+export function receiptReport(receipt, trust) {
+  if (trust.logs.length === 0) {
+    return { exit: 2, lines: ['receipt: not checked', 'signature: not checked, no key was given'], explained: ['Nothing inside a receipt is believed about its own keys. Give the key of the log or a policy.'] };
+  }
+  if (receipt.verdict === 'unchecked') {
+    return { exit: 2, lines: ['receipt: not checked', 'signature: not checked, this program has no Ed25519'], explained: [`${receipt.why}.`] };
+  }
+  if (receipt.verdict === 'invalid') return { exit: 1, lines: ['receipt: invalid', `reason: ${receipt.reason}`], explained: [`Refused: ${receipt.why}.`] };
+  const { events, checkpoint } = receipt;
+  return {
+    exit: checkpoint.hasQuorum ? 0 : 3,
+    lines: [
+      'receipt: valid',
+      `events: ${events.length}`,
+      `first_sequence: ${events[0].seq}`,
+      `last_sequence: ${events.at(-1).seq}`,
+      checkpoint.hasQuorum ? 'signature: valid' : 'signature: valid, no quorum',
+    ],
+    explained: [
+      `These events are records of ${checkpoint.origin}, which had ${checkpoint.size} records when the log signed, and none is missing between the first and the newest of them.`,
+      'The action may have had later events: a receipt cannot show what came after it. It does not show that a decision was right.',
+    ],
+  };
+}
+
+// ---- Command line ----
+
+const usage = `usage: node deed-verify.mjs <journal.events> [--checkpoint <file>]... [--key <vkey>]... [--policy <file>] [--explain]
+       node deed-verify.mjs --receipt <file> [--key <vkey>]... [--policy <file>] [--explain]
+
+The checkpoint beside the journal, <journal.events>.checkpoint, is read when it is there. Files are only read.
+
+exit codes: 0 valid   1 damaged, cut, rewritten or wrongly signed   2 something was not checked
+            3 valid, and not all of it anchored   4 unreadable`;
+
+// The two ways to fail before there is a verdict.
+class Unreadable extends Error {}
+class Misused extends Error {}
+
+function readArguments(args) {
+  const options = { checkpoint: [], key: [], policy: [], receipt: [], file: [], explain: false };
+  for (let i = 0; i < args.length; i++) {
+    if (args[i] === '--explain') options.explain = true;
+    else if (!args[i].startsWith('-')) options.file.push(args[i]);
+    else {
+      const list = { '--checkpoint': 'checkpoint', '--key': 'key', '--policy': 'policy', '--receipt': 'receipt' }[args[i]];
+      if (!list) throw new Misused(`unknown option ${args[i]}`);
+      if (++i === args.length) throw new Misused(`${args[i - 1]} needs a value`);
+      options[list].push(args[i]);
+    }
+  }
+  if (options.policy.length > 1 || options.file.length + options.receipt.length !== 1) throw new Misused('one journal or one receipt, and one policy at most');
+  if (options.receipt.length > 0 && options.checkpoint.length > 0) throw new Misused('a receipt holds its own checkpoint');
+  return options;
+}
+
+async function run(args) {
+  const { readFile } = await import('node:fs/promises');
+  const read = async (file) => {
+    try {
+      return new Uint8Array(await readFile(file));
+    } catch (err) {
+      throw new Unreadable(err.message);
+    }
+  };
+  const options = readArguments(args);
+  const policy = options.policy.length > 0 ? await read(options.policy[0]) : undefined;
+  let trust;
+  try {
+    trust = trustOf(options.key, policy);
+  } catch (err) {
+    throw new Misused(err.message);
+  }
+  let said;
+  if (options.receipt.length > 0) {
+    said = receiptReport(await checkReceipt(await read(options.receipt[0]), trust), trust);
+  } else {
+    const [file] = options.file;
+    const notes = await Promise.all(options.checkpoint.map(read));
+    const beside = await readFile(`${file}.checkpoint`).catch((err) => {
+      if (err.code !== 'ENOENT') throw new Unreadable(err.message);
+    });
+    if (beside) notes.push(new Uint8Array(beside));
+    const checkpoints = await Promise.all(notes.map((note) => checkCheckpoint(note, trust)));
+    said = report(await verifyFile(file, checkpoints), checkpoints, trust);
+  }
+  // What an explanation quotes may come from a file of anybody.
+  const explained = said.explained.map((line) => line.replace(/[\p{Cc}\p{Cf}]/gu, '?'));
+  return { lines: options.explain ? [...said.lines, '', ...explained] : said.lines, exit: said.exit };
+}
+
+async function verifyFile(file, checkpoints) {
+  const { createReadStream } = await import('node:fs');
+  const journal = new Journal({ sizes: checkpoints.map((c) => c.size) });
+  try {
+    for await (const piece of createReadStream(file, { highWaterMark: 2 ** 18 })) {
+      journal.write(piece);
+      if (journal.bad) break;
+    }
+  } catch (err) {
+    if (err.syscall === undefined) throw err;
+    throw new Unreadable(err.message);
+  }
+  return journal.end();
+}
+
+async function main() {
+  try {
+    const { lines, exit } = await run(process.argv.slice(2));
+    console.log(lines.join('\n'));
+    process.exitCode = exit;
+  } catch (err) {
+    process.exitCode = 4;
+    if (err instanceof Unreadable) console.log(`unreadable: ${err.message}`);
+    else if (err instanceof Misused) console.error(`${err.message}\n${usage}`);
+    else console.error(err); // a bug of this program, which is no verdict
+  }
+}
+
+// Run when this file is the program, and not when a page or a test takes functions from it.
+if (typeof process === 'object' && process.versions?.node && process.argv[1]) {
+  const [{ realpathSync }, { pathToFileURL }] = await Promise.all([import('node:fs'), import('node:url')]);
+  if (import.meta.url === pathToFileURL(realpathSync(process.argv[1])).href) await main();
+}
