@@ -620,13 +620,14 @@ class Header {
   // accept says whether the line is a header line at its place. Each stands there once at most, in this order, and there
   // are no comments: a record whose first byte became a # must not be passed over.
   accept(line) {
-    const text = decodeText(line.subarray(0, line.length - 1)) ?? '';
-    const cut = text.indexOf(' ');
-    const word = cut < 0 ? text : text.slice(0, cut);
-    const value = cut < 0 ? '' : text.slice(cut + 1);
+    const end = line.length - 1;
+    const space = line.indexOf(0x20);
+    const cut = space < 0 ? end : space;
+    const word = toAscii(line, 0, cut);
     const place = headerWords.indexOf(word);
     if (place < 0 || this.seen.some((p) => p >= place)) return false;
     this.seen.push(place);
+    const value = decodeText(line.subarray(Math.min(cut + 1, end), end)) ?? '';
     this.values[word] = [isName(value) ? value : undefined, toCount(value), isHash(value) ? value : undefined, toHashes(value)][place];
     return this.values[word] !== undefined;
   }
@@ -638,11 +639,10 @@ class Header {
     const range = this.values['#range'];
     const origin = this.values['#deed-journal/v1'];
     const [hasFrom, hasPrev, hasRange] = [1, 2, 3].map((place) => this.seen.includes(place));
-    const place = { origin, from, prev: noHash, subtrees: hasFrom || hasPrev || hasRange ? undefined : [], isWhole: true };
-    if (hasFrom !== hasPrev || (hasRange && !hasFrom) || (from === 0 && prev !== noHash)) return { ...place, isWhole: false };
-    if (from === 0 && !hasRange) return { ...place, subtrees: [] };
-    if (range && range.length !== countBits(from)) return { ...place, isWhole: false };
-    return { ...place, prev, subtrees: range };
+    const place = { from, prev: noHash, subtrees: hasFrom || hasPrev || hasRange ? undefined : [], isWhole: false };
+    if (hasFrom !== hasPrev || (hasRange && !hasFrom) || (from === 0 && prev !== noHash)) return place;
+    if (range && range.length !== countBits(from)) return place;
+    return { origin, from, prev, subtrees: from === 0 && !hasRange ? [] : range, isWhole: true };
   }
 }
 

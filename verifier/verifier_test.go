@@ -3,6 +3,7 @@ package verifier_test
 
 import (
 	"bytes"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
@@ -15,6 +16,7 @@ func node(t *testing.T, stdin []byte, args ...string) []byte {
 	if err != nil {
 		t.Fatalf("the second verifier needs Node: run scripts/needs: %v", err)
 	}
+	readScripts(t)
 	cmd := exec.CommandContext(t.Context(), path, args...)
 	cmd.Stdin = bytes.NewReader(stdin)
 	var complaint bytes.Buffer
@@ -24,6 +26,22 @@ func node(t *testing.T, stdin []byte, args ...string) []byte {
 		t.Fatalf("node %v: %v\n%s%s", args, err, out, complaint.Bytes())
 	}
 	return out
+}
+
+// readScripts reads what Node will read, since go test takes a result from its cache when no file that it saw has changed.
+func readScripts(t *testing.T) {
+	t.Helper()
+	for _, pattern := range []string{"*.mjs", "test/*.mjs", "../docs/vectors/*.json"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s: got %v, %v, want files", pattern, files, err)
+		}
+		for _, file := range files {
+			if _, err := os.ReadFile(file); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
 }
 
 // AU-05, DOC-13: the vectors, and what the C2SP documents say, in a second implementation.
