@@ -67,6 +67,7 @@ var layers = []layer{
 	{packages: "internal/restapi", sees: "internal/action internal/identity"},
 	{packages: "internal/operator", sees: "internal/action internal/identity"},
 	{packages: "internal/console", sees: "internal/action internal/identity"},
+	{packages: "internal/receiptpage", sees: "verifier"},
 
 	// Only the program, the lab and the benchmarks see it all.
 	{packages: "cmd/deed", sees: "*"},
