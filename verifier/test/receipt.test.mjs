@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { webcrypto } from 'node:crypto';
 import { test } from 'node:test';
 import { checkReceipt, receiptReport, trustOf } from '../deed-verify.mjs';
 import { definitionOfProof, encode, makeCheckpoint, makeJournal, makeKey, makeReceipt, sum } from './make.mjs';
@@ -114,7 +115,7 @@ test('the checkpoint of another log, another tree or with too few witnesses', as
 });
 
 test('an engine without Ed25519 gives no verdict', async (t) => {
-  t.mock.method(crypto.subtle, 'importKey', () => Promise.reject(new DOMException('no', 'NotSupportedError')));
+  t.mock.method(webcrypto.subtle, 'importKey', () => Promise.reject(new DOMException('no', 'NotSupportedError')));
   const got = receiptReport(await check(good), trust);
   assert.deepEqual([got.exit, got.lines[0]], [2, 'receipt: not checked']);
 });
