@@ -1058,6 +1058,7 @@ async function run(args) {
     said = receiptReport(await checkReceipt(await read(options.receipt[0]), trust), trust);
   } else {
     const [file] = options.file;
+    // Checkpoints first: a journal that grows meanwhile is longer than they say, and never looks cut.
     const notes = await Promise.all(options.checkpoint.map(read));
     const beside = await readFile(`${file}.checkpoint`).catch((err) => {
       if (err.code !== 'ENOENT') throw new Unreadable(err.message);

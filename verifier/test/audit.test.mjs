@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createPublicKey, verify, webcrypto } from 'node:crypto';
 import { test } from 'node:test';
-import { Journal, checkCheckpoint, parseKey, parseNote, parsePolicy, report, trustOf } from '../deed-verify.mjs';
+import { Journal, Tree, checkCheckpoint, leafHash, parseKey, parseNote, parsePolicy, report, toBase64, trustOf } from '../deed-verify.mjs';
 import { definitionOfRoot, makeCheckpoint, makeJournal, makeKey } from './make.mjs';
 
 const log = makeKey('gw.example/audit/js');
@@ -59,6 +59,7 @@ test('notes that break the form are refused', async () => {
     'size with a leading zero': makeCheckpoint(journal, '05', [log], { root: definitionOfRoot(journal.bodies) }),
     'size beyond all counting': makeCheckpoint(journal, '9007199254740993', [log], { root: definitionOfRoot(journal.bodies) }),
     'short root': makeCheckpoint(journal, 5, [log], { root: Buffer.alloc(31) }),
+    'more signatures than anybody has': good + makeKey('x.example').sign('').repeat(100),
     'empty extension line': makeCheckpoint(journal, 5, [log], { extra: '\n' }),
   };
   for (const [what, note] of Object.entries(changes)) {
@@ -123,6 +124,28 @@ test('what a run says, and its exit code', async () => {
   assert.deepEqual([nothing.exit, nothing.lines], [2, ['records_checked: 0', 'chain: unchecked', 'signature: valid']]);
 });
 
+test('a file that begins in the middle', async () => {
+  const journal = makeJournal(20);
+  const tree = new Tree();
+  journal.bodies.slice(0, 13).forEach((body) => tree.push(leafHash(body)));
+  const header = `#from 13\n#prev ${journal.hashes[12]}\n`;
+  const range = `#range ${tree.subtrees.map(toBase64).join(' ')}\n`;
+  const tail = journal.lines.slice(13);
+  const at = (size) => makeCheckpoint(journal, size, [log]);
+  const cases = [
+    [[header, range, ...tail], [at(20), at(13)], 0, 'signature: valid'],
+    [[header, range, ...tail], [at(15)], 3, 'signature: valid to 14, 5 records not anchored'],
+    [[header, range, ...tail], [at(20), at(12)], 2, 'signature: not checked, checkpoint has 12, file begins at 13'],
+    [[header, ...tail], [at(20)], 2, 'signature: not checked, the file has no #range'],
+    [[header, ...tail.slice(0, -1)], [at(20)], 1, 'truncated: checkpoint has 20, file ends at 19'],
+    [[header, range.replace(/ [^ ]+/, ` ${Buffer.alloc(32).toString('base64')}`), ...tail], [at(20)], 1, 'root differs at 20'],
+  ];
+  for (const [lines, checkpoints, exit, line] of cases) {
+    const got = await audit(lines, checkpoints);
+    assert.deepEqual([got.exit, got.lines.at(-1)], [exit, line]);
+  }
+});
+
 test('an engine without Ed25519 gives no verdict', async (t) => {
   const journal = makeJournal(3);
   for (const name of ['NotSupportedError', 'SyntaxError']) {
@@ -167,6 +190,8 @@ test('a quorum is counted', async () => {
     assert.equal(got.exit, exit, got.lines.join('\n'));
     if (exit === 3) assert.equal(got.lines.at(-1), 'signature: valid, no quorum, 6 records not anchored');
   }
+  const late = { ...x1, sign: (text) => x1.sign(text, 2n ** 63n) };
+  assert.equal((await audit(journal.lines, [makeCheckpoint(journal, 6, [log, late])], t)).lines.at(-1), 'signature: invalid');
   const older = await audit(journal.lines, [makeCheckpoint(journal, 6, [log]), makeCheckpoint(journal, 4, [log, x1, y1])], t);
   assert.equal(older.lines.at(-1), 'signature: valid to 3, 2 records not anchored');
   const spoilt = { ...x1, sign: (text) => x1.sign(`${text}x`) };
@@ -182,7 +207,7 @@ test('policies that break the rules are refused', () => {
   const good = policyText();
   assert.equal(parsePolicy(bytes(good)).witnesses.length, 3);
   assert.equal(parsePolicy(bytes('quorum none\n')).quorum(new Set()), true);
-  assert.equal(parsePolicy(bytes(good.replaceAll('X1', 'h\u00fcter'))).witnesses.length, 3);
+  assert.equal(parsePolicy(bytes(good.replaceAll(' X1 ', ' h\u00fcter '))).witnesses.length, 3);
   const w4 = makeKey('witness.example/w4', 4);
   const again = makeKey('x.example', 4);
   const changes = {

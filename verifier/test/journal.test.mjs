@@ -90,7 +90,16 @@ test('roots and proofs are those of the definition, for trees of every size up t
     }
     if (size < bodies.length) tree.push(leafHash(bodies[size]));
   }
-  assert.equal(rootOfProof(3, 3, leafHash(bodies[3]), []), undefined, 'outside the tree');
+  const leaf = leafHash(bodies[0]);
+  for (const [index, size] of [[0, 0], [1, 1], [3, 3], [7, 3]]) {
+    for (let n = 0; n < 4; n++) assert.equal(rootOfProof(index, size, leaf, Array(n).fill(leaf)), undefined, `${index} of ${size}, ${n} hashes`);
+  }
+});
+
+test('a record 0 has no record before it', () => {
+  const journal = new Journal();
+  journal.write(Buffer.from(`#from 0\n#prev ${'ab'.repeat(32)}\n${makeJournal(1).lines[0]}`));
+  assert.deepEqual(journal.end().bad, { sequence: 0, reason: 'framing' });
 });
 
 test('an export that starts in the middle comes to the same head and root', () => {
