@@ -54,8 +54,9 @@ const attacks = {
   'replace all with the key': [signed(rewrite(0)), 'ok', 'ok', 'found', 'found'],
 };
 
-async function audit(attacked, checkpoints, trust) {
-  const checked = await Promise.all(checkpoints.map((c) => checkCheckpoint(new TextEncoder().encode(c), trust)));
+async function audit(attacked, beside, kept, trust) {
+  const checked = await Promise.all([...kept, ...(beside ? [beside] : [])].map((c) => checkCheckpoint(new TextEncoder().encode(c), trust)));
+  if (beside) checked.at(-1).beside = true;
   const journal = new Journal({ sizes: checked.map((c) => c.size) });
   journal.write(new TextEncoder().encode(attacked.join('')));
   const result = journal.end();
@@ -66,12 +67,12 @@ const names = { 0: 'ok', 1: 'found', 2: 'absent', 3: 'ok' };
 
 for (const [what, [attacked, chain, ...others]] of Object.entries(attacks)) {
   test(what, async () => {
-    const { result } = await audit(attacked.lines, [], byKey);
+    const { result } = await audit(attacked.lines, undefined, [], byKey);
     assert.equal(result.bad ? `${result.bad.sequence} ${result.bad.reason}` : 'ok', chain, 'the chain');
     const runs = [
-      await audit(attacked.lines, attacked.own ? [attacked.own] : [], byKey),
-      await audit(attacked.lines, [auditors], byKey),
-      await audit(attacked.lines, [witnessed], byPolicy),
+      await audit(attacked.lines, attacked.own, [], byKey),
+      await audit(attacked.lines, undefined, [auditors], byKey),
+      await audit(attacked.lines, undefined, [witnessed], byPolicy),
     ];
     assert.deepEqual(runs.map((r) => names[r.exit]), others, runs.map((r) => r.lines.at(-1)).join('\n'));
   });

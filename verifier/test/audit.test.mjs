@@ -10,8 +10,10 @@ const witnesses = ['w1', 'w2', 'w3'].map((name) => makeKey(`witness.example/${na
 const bytes = (text) => new TextEncoder().encode(text);
 const trust = trustOf([log.vkey]);
 
-async function audit(lines, checkpoints, t = trust) {
-  const checked = await Promise.all(checkpoints.map((c) => checkCheckpoint(bytes(c), t)));
+// audit holds a journal against the checkpoint beside it, which may be undefined, and those that were kept.
+async function audit(lines, beside, kept = [], t = trust) {
+  const checked = await Promise.all([...kept, ...(beside === undefined ? [] : [beside])].map((c) => checkCheckpoint(bytes(c), t)));
+  if (beside !== undefined) checked.at(-1).beside = true;
   const journal = new Journal({ sizes: checked.map((c) => c.size) });
   journal.write(bytes(lines.join('')));
   return report(journal.end(), checked, t);
@@ -102,25 +104,31 @@ test('what a run says, and its exit code', async () => {
   const journal = makeJournal(20);
   const own = makeCheckpoint(journal, 20, [log]);
   const five = ['records_checked: 20', 'first_sequence: 0', 'last_sequence: 19', 'chain: valid'];
+  const old = makeCheckpoint(journal, 7, [log]);
   const cases = [
-    ['all is well', [own], trust, 0, 'signature: valid'],
-    ['and an old one', [own, makeCheckpoint(journal, 7, [log])], trust, 0, 'signature: valid'],
-    ['no checkpoint', [], trust, 2, 'signature: absent'],
-    ['no key', [own], trustOf([]), 2, 'signature: not checked, no key was given'],
-    ['another key', [own], trustOf([other.vkey]), 1, 'signature: invalid'],
-    ['another journal', [makeCheckpoint(makeJournal(20, 'x.example'), 20, [makeKey('x.example')])], trust, 1, 'signature: invalid'],
-    ['one of two invalid', [own, makeCheckpoint(journal, 7, [other])], trust, 1, 'signature: invalid'],
-    ['not anchored', [makeCheckpoint(journal, 13, [log])], trust, 3, 'signature: valid to 12, 7 records not anchored'],
-    ['nothing anchored', [makeCheckpoint(journal, 0, [log])], trust, 3, 'signature: valid to no record, 20 records not anchored'],
-    ['truncated', [makeCheckpoint(makeJournal(24), 24, [log])], trust, 1, 'truncated: checkpoint has 24, file ends at 20'],
-    ['rewritten', [own, makeCheckpoint(journal, 7, [log], { root: Buffer.alloc(32) })], trust, 1, 'root differs at 7'],
+    ['all is well', own, [], trust, 0, 'signature: valid'],
+    ['and an old one', own, [old], trust, 0, 'signature: valid', 'anchoring: valid to 6, 13 records not anchored'],
+    ['and another copy', own, [own], trust, 0, 'signature: valid', 'anchoring: valid'],
+    ['only an old one', undefined, [old], trust, 3, 'signature: valid to 6, 13 records not anchored', 'anchoring: valid to 6, 13 records not anchored'],
+    ['no checkpoint', undefined, [], trust, 2, 'signature: absent'],
+    ['no key', own, [], trustOf([]), 2, 'signature: unchecked'],
+    ['no key, and a wrong root', makeCheckpoint(journal, 20, [log], { root: Buffer.alloc(32) }), [], trustOf([]), 1, 'root differs at 20'],
+    ['another key', own, [], trustOf([other.vkey]), 1, 'signature: invalid'],
+    ['another journal', makeCheckpoint(makeJournal(20, 'x.example'), 20, [makeKey('x.example')]), [], trust, 1, 'signature: invalid'],
+    ['one of two invalid', own, [makeCheckpoint(journal, 7, [other])], trust, 1, 'signature: valid', 'anchoring: invalid'],
+    ['not anchored', makeCheckpoint(journal, 13, [log]), [], trust, 3, 'signature: valid to 12, 7 records not anchored'],
+    ['one not anchored', makeCheckpoint(journal, 19, [log]), [], trust, 3, 'signature: valid to 18, 1 record not anchored'],
+    ['nothing anchored', makeCheckpoint(journal, 0, [log]), [], trust, 3, 'signature: valid for no record, 20 records not anchored'],
+    ['truncated', makeCheckpoint(makeJournal(24), 24, [log]), [], trust, 1, 'truncated: checkpoint has 24, file ends at 20'],
+    ['rewritten', own, [makeCheckpoint(journal, 7, [log], { root: Buffer.alloc(32) }), makeCheckpoint(makeJournal(24), 24, [log])], trust, 1, 'signature: valid', 'root differs at 7'],
+    ['cut, by two', own, [makeCheckpoint(makeJournal(24), 23, [log]), makeCheckpoint(makeJournal(24), 24, [log]), old], trust, 1, 'signature: valid', 'truncated: checkpoint has 24, file ends at 20'],
   ];
-  for (const [what, checkpoints, t, exit, line] of cases) {
-    const got = await audit(journal.lines, checkpoints, t);
-    assert.deepEqual([got.exit, got.lines], [exit, [...five, line]], what);
-    assert.ok(got.explained.length > 0, what);
+  for (const [what, beside, kept, t, exit, ...lines] of cases) {
+    const got = await audit(journal.lines, beside, kept, t);
+    assert.deepEqual([got.exit, ...got.lines], [exit, ...five, ...lines], what);
+    assert.ok(got.explained.length > 1, what);
   }
-  const nothing = await audit([], [makeCheckpoint(journal, 0, [log])]);
+  const nothing = await audit([], makeCheckpoint(journal, 0, [log]));
   assert.deepEqual([nothing.exit, nothing.lines], [2, ['records_checked: 0', 'chain: unchecked', 'signature: valid']]);
 });
 
@@ -133,16 +141,16 @@ test('a file that begins in the middle', async () => {
   const tail = journal.lines.slice(13);
   const at = (size) => makeCheckpoint(journal, size, [log]);
   const cases = [
-    [[header, range, ...tail], [at(20), at(13)], 0, 'signature: valid'],
-    [[header, range, ...tail], [at(15)], 3, 'signature: valid to 14, 5 records not anchored'],
-    [[header, range, ...tail], [at(20), at(12)], 2, 'signature: not checked, checkpoint has 12, file begins at 13'],
-    [[header, ...tail], [at(20)], 2, 'signature: not checked, the file has no #range'],
-    [[header, ...tail.slice(0, -1)], [at(20)], 1, 'truncated: checkpoint has 20, file ends at 19'],
-    [[header, range.replace(/ [^ ]+/, ` ${Buffer.alloc(32).toString('base64')}`), ...tail], [at(20)], 1, 'root differs at 20'],
+    [[header, range, ...tail], at(20), [at(13)], 0, 'signature: valid', 'anchoring: valid to 12, 7 records not anchored'],
+    [[header, range, ...tail], at(15), [], 3, 'signature: valid to 14, 5 records not anchored'],
+    [[header, range, ...tail], at(20), [at(12)], 2, 'signature: valid', 'anchoring: unchecked'],
+    [[header, ...tail], at(20), [], 2, 'signature: unchecked'],
+    [[header, ...tail.slice(0, -1)], at(20), [], 1, 'truncated: checkpoint has 20, file ends at 19'],
+    [[header, range.replace(/ [^ ]+/, ` ${Buffer.alloc(32).toString('base64')}`), ...tail], at(20), [], 1, 'root differs at 20'],
   ];
-  for (const [lines, checkpoints, exit, line] of cases) {
-    const got = await audit(lines, checkpoints);
-    assert.deepEqual([got.exit, got.lines.at(-1)], [exit, line]);
+  for (const [lines, beside, kept, exit, ...last] of cases) {
+    const got = await audit(lines, beside, kept);
+    assert.deepEqual([got.exit, ...got.lines.slice(4)], [exit, ...last]);
   }
 });
 
@@ -150,8 +158,8 @@ test('an engine without Ed25519 gives no verdict', async (t) => {
   const journal = makeJournal(3);
   for (const name of ['NotSupportedError', 'SyntaxError']) {
     t.mock.method(webcrypto.subtle, 'importKey', () => Promise.reject(new DOMException('no', name)));
-    const got = await audit(journal.lines, [makeCheckpoint(journal, 3, [log])]);
-    assert.deepEqual([got.exit, got.lines.at(-1)], [2, 'signature: not checked, this program has no Ed25519']);
+    const got = await audit(journal.lines, makeCheckpoint(journal, 3, [log]));
+    assert.deepEqual([got.exit, got.lines.at(-1)], [2, 'signature: unchecked, this program has no Ed25519']);
     t.mock.restoreAll();
   }
 });
@@ -163,9 +171,20 @@ test('damage is reported with both hashes', async () => {
   const removed = lines.filter((_, i) => i !== 5);
   const { sum } = await import('./make.mjs');
   const spoilt = sum([0], bodies[4].toString().replace('action.planned', 'action.planneD')).toString('hex');
-  assert.deepEqual(await audit(changed, []).then((r) => [r.exit, ...r.lines]), [1, 'chain: broken', 'first_bad_sequence: 4', 'reason: content', `expected_predecessor: ${hashes[4]}`, `observed_predecessor: ${spoilt}`]);
-  assert.deepEqual(await audit(removed, []).then((r) => r.lines), ['chain: broken', 'first_bad_sequence: 5', 'reason: predecessor', `expected_predecessor: ${hashes[4]}`, `observed_predecessor: ${hashes[5]}`]);
-  assert.deepEqual(await audit([...lines.slice(0, 9), lines[9].slice(0, 99)], []).then((r) => r.lines), ['chain: broken', 'first_bad_sequence: 9', 'reason: torn_tail', 'torn_tail: 99 bytes']);
+  const before = (n) => [`records_checked: ${n}`, 'first_sequence: 0', `last_sequence: ${n - 1}`, 'chain: broken', `first_bad_sequence: ${n}`];
+  const said = async (damaged, beside) => {
+    const got = await audit(damaged, beside);
+    assert.equal(got.exit, 1);
+    return got.lines;
+  };
+  assert.deepEqual(await said(changed), [...before(4), 'reason: content', `expected_hash: ${hashes[4]}`, `observed_hash: ${spoilt}`, 'signature: absent']);
+  assert.deepEqual(await said(removed), [...before(5), 'reason: predecessor', `expected_predecessor: ${hashes[4]}`, `observed_predecessor: ${hashes[5]}`, 'signature: absent']);
+  const torn = [...lines.slice(0, 9), lines[9].slice(0, 99)];
+  assert.deepEqual(await said(torn), [...before(9), 'reason: torn_tail', 'torn_tail: 99 bytes', 'signature: absent']);
+  const whole = makeJournal(10);
+  assert.equal((await said(torn, makeCheckpoint(whole, 10, [log]))).at(-1), 'truncated: checkpoint has 10, file ends at 9');
+  assert.equal((await said(changed, makeCheckpoint(whole, 10, [log]))).at(-1), 'signature: unchecked'); // what follows was not read
+  assert.equal((await said(changed, makeCheckpoint(whole, 3, [log]))).at(-1), 'signature: valid to 2, 1 record not anchored');
 });
 
 // The policy of the C2SP document's own shape: two groups in a third.
@@ -185,22 +204,22 @@ test('a quorum is counted', async () => {
   const t = trustOf([], bytes(policyText()));
   const [x1, x2, y1] = witnesses;
   const stranger = makeKey('witness.example/w1', 4);
-  for (const [keys, exit] of [[[x1, y1], 0], [[x2, y1], 0], [[x1, x2, y1], 0], [[x1, x2], 3], [[y1], 3], [[], 3], [[stranger, y1], 3]]) {
-    const got = await audit(journal.lines, [makeCheckpoint(journal, 6, [log, ...keys])], t);
-    assert.equal(got.exit, exit, got.lines.join('\n'));
-    if (exit === 3) assert.equal(got.lines.at(-1), 'signature: valid, no quorum, 6 records not anchored');
+  const run = async (keys, kept = []) => audit(journal.lines, makeCheckpoint(journal, 6, [log, ...keys]), kept, t);
+  for (const keys of [[x1, y1], [x2, y1], [x1, x2, y1]]) assert.deepEqual([(await run(keys)).exit, (await run(keys)).lines.at(-1)], [0, 'anchoring: valid']);
+  for (const keys of [[x1, x2], [y1], [], [stranger, y1]]) {
+    const got = await run(keys);
+    assert.deepEqual([got.exit, ...got.lines.slice(4)], [2, 'signature: valid', 'anchoring: absent']);
   }
-  const late = { ...x1, sign: (text) => x1.sign(text, 2n ** 63n) };
-  assert.equal((await audit(journal.lines, [makeCheckpoint(journal, 6, [log, late])], t)).lines.at(-1), 'signature: invalid');
-  const older = await audit(journal.lines, [makeCheckpoint(journal, 6, [log]), makeCheckpoint(journal, 4, [log, x1, y1])], t);
-  assert.equal(older.lines.at(-1), 'signature: valid to 3, 2 records not anchored');
+  const older = await run([], [makeCheckpoint(journal, 4, [log, x1, y1])]);
+  assert.deepEqual([older.exit, ...older.lines.slice(4)], [3, 'signature: valid', 'anchoring: valid to 3, 2 records not anchored']);
   const spoilt = { ...x1, sign: (text) => x1.sign(`${text}x`) };
-  assert.equal((await audit(journal.lines, [makeCheckpoint(journal, 6, [log, spoilt, x2, y1])], t)).lines.at(-1), 'signature: invalid');
-  const noLog = await audit(journal.lines, [makeCheckpoint(journal, 6, [x1, y1])], t);
-  assert.equal(noLog.lines.at(-1), 'signature: invalid');
+  const late = { ...x1, sign: (text) => x1.sign(text, 2n ** 63n) };
+  for (const keys of [[spoilt, x2, y1], [late]]) assert.equal((await run(keys)).lines[4], 'signature: invalid');
+  const noLog = await audit(journal.lines, makeCheckpoint(journal, 6, [x1, y1]), [], t);
+  assert.equal(noLog.lines[4], 'signature: invalid');
   // A key that is named takes the place of the policy's logs.
   const named = trustOf([other.vkey], bytes(policyText()));
-  assert.equal((await audit(journal.lines, [makeCheckpoint(journal, 6, [log, x1, y1])], named)).lines.at(-1), 'signature: invalid');
+  assert.equal((await audit(journal.lines, makeCheckpoint(journal, 6, [log, x1, y1]), [], named)).lines[4], 'signature: invalid');
 });
 
 test('policies that break the rules are refused', () => {

@@ -61,10 +61,11 @@ test('damage, cuts and what cannot be read have exit codes of their own', () => 
   const last = (got) => [got.exit, got.out.trimEnd().split('\n').at(-1)];
   assert.deepEqual(last(call(file, ...key)), [2, 'signature: absent']);
   const kept = put('kept', makeCheckpoint(journal, 7, [log]));
-  assert.deepEqual(last(call(file, ...key, '--checkpoint', kept)), [3, 'signature: valid to 6, 13 records not anchored']);
+  assert.deepEqual(last(call(file, ...key, '--checkpoint', kept)), [3, 'anchoring: valid to 6, 13 records not anchored']);
   put('journal.events.checkpoint', makeCheckpoint(journal, 20, [log]));
-  assert.deepEqual(last(call(file, ...key, '--checkpoint', kept)), [0, 'signature: valid']);
-  assert.deepEqual(last(call(file)), [2, 'signature: not checked, no key was given']);
+  assert.deepEqual(last(call(file, ...key, '--checkpoint', kept)), [0, 'anchoring: valid to 6, 13 records not anchored']);
+  assert.deepEqual(last(call(file, ...key)), [0, 'signature: valid']);
+  assert.deepEqual(last(call(file)), [2, 'signature: unchecked']);
   const other = put('other', makeCheckpoint(journal, 7, [log], { root: Buffer.alloc(32, 7) }));
   assert.deepEqual(last(call(file, ...key, '--checkpoint', kept, '--checkpoint', other)), [1, 'root differs at 7']);
   put('journal.events', journal.lines.slice(0, 18).join(''));
@@ -73,7 +74,7 @@ test('damage, cuts and what cannot be read have exit codes of their own', () => 
   assert.deepEqual(last(call(file, '--policy', policy)), [1, 'truncated: checkpoint has 20, file ends at 18']);
   put('journal.events', journal.lines.filter((_, i) => i !== 4).join(''));
   const broken = call(file, ...key);
-  assert.equal(broken.out, `chain: broken\nfirst_bad_sequence: 4\nreason: predecessor\nexpected_predecessor: ${journal.hashes[3]}\nobserved_predecessor: ${journal.hashes[4]}\n`);
+  assert.equal(broken.out, `records_checked: 4\nfirst_sequence: 0\nlast_sequence: 3\nchain: broken\nfirst_bad_sequence: 4\nreason: predecessor\nexpected_predecessor: ${journal.hashes[3]}\nobserved_predecessor: ${journal.hashes[4]}\nsignature: unchecked\n`);
   assert.equal(broken.exit, 1);
   assert.deepEqual(last(call(join(dir, 'nowhere'))).slice(0, 1), [4]);
   assert.equal(call(file, ...key, '--checkpoint', join(dir, 'nowhere')).exit, 4);
