@@ -41,6 +41,7 @@ var layers = []layer{
 	{packages: "internal/crashpoint"},
 	{packages: "internal/telemetry", sees: "internal/action"},
 	{packages: "journal"},
+	{packages: "verifier"},
 
 	// Executors see the operation and the credential, never the records.
 	{packages: "internal/executor/executortest", sees: "internal/action internal/vault", suite: true},
@@ -66,6 +67,7 @@ var layers = []layer{
 	{packages: "internal/restapi", sees: "internal/action internal/identity"},
 	{packages: "internal/operator", sees: "internal/action internal/identity"},
 	{packages: "internal/console", sees: "internal/action internal/identity"},
+	{packages: "internal/receiptpage", sees: "verifier"},
 
 	// Only the program, the lab and the benchmarks see it all.
 	{packages: "cmd/deed", sees: "*"},
