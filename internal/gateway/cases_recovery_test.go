@@ -66,7 +66,7 @@ func TestCase014AnInterruptedCreateIsSettledByOneDecision(t *testing.T) {
 			if err != nil || a.State != action.Unknown || backlog.Review != 1 || backlog.OldestOf != a.ID {
 				t.Fatalf("after the start it is %s, and unresolved are %+v (%v)", a.State, backlog, err)
 			}
-			asked := gateway.ReviewAsked{Action: a.ID, Decision: action.DidNot, Why: "it looks so"}
+			asked := action.ReviewAsked{Action: a.ID, Decision: action.DidNot, Why: "it looks so"}
 			if exists {
 				asked.Decision, asked.Result = action.Happened, []byte(`{"id":"up_9"}`)
 			}

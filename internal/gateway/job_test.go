@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"deed.dev/deed/internal/action"
-	"deed.dev/deed/internal/gateway"
 	"deed.dev/deed/internal/gateway/rig"
 	"deed.dev/deed/internal/store"
 	"deed.dev/deed/lab/provider"
@@ -194,7 +193,7 @@ func TestAJobThatNeverEndsIsHandedToAPerson(t *testing.T) {
 	}
 	r.Break()
 	r.AwaitEffects(1) // it ends after all
-	asked := gateway.ReviewAsked{Action: a.Action.ID, Decision: action.Happened, Evidence: "the provider's console", Result: r.Provider.Effects()[0].Body}
+	asked := action.ReviewAsked{Action: a.Action.ID, Decision: action.Happened, Evidence: "the provider's console", Result: r.Provider.Effects()[0].Body}
 	settled, err := r.Gateway.Review(t.Context(), reviewer, asked)
 	if err != nil || settled.Action.State != action.Completed {
 		t.Fatalf("after the review it is %s, %v", settled.Action.State, err)

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"deed.dev/deed/internal/action"
-	"deed.dev/deed/internal/gateway"
 	"deed.dev/deed/internal/gateway/rig"
 	"deed.dev/deed/lab/chaos"
 	"deed.dev/deed/lab/provider"
@@ -84,7 +83,7 @@ func TestTheKeysLifeIsNeverExtended(t *testing.T) {
 	}
 	// A person has it sent once more, and that answer is lost too.
 	r.Switch(forgets(onPost(provider.DropAfterRead)))
-	b, err := r.Gateway.Review(t.Context(), reviewer, gateway.ReviewAsked{Action: a.ID, Decision: action.Redo, Why: "the shop has no such charge"})
+	b, err := r.Gateway.Review(t.Context(), reviewer, action.ReviewAsked{Action: a.ID, Decision: action.Redo, Why: "the shop has no such charge"})
 	if err != nil || b.Action.State != action.Unknown || b.Action.Recovery != action.ReviewRequired || !b.Action.ResendBefore.Equal(fixed) {
 		t.Errorf("after the redo it is %s, %s, end %s, %v", b.Action.State, b.Action.Recovery, b.Action.ResendBefore, err)
 	}

@@ -104,7 +104,11 @@ func fromOutcome(tx store.Tx, act action.Action, kind action.ObservationKind, pl
 
 // delegated records that the target took the action on and finishes it later, with its id for the work.
 func (g *Gateway) delegated(tx store.Tx, act action.Action, planned action.Attempt, o action.Outcome, w *written) (action.Action, error) {
-	d := action.Delegated{FromAttempt: act.Attempt, FromEpoch: act.Epoch, Ended: ended(tx.Now(), planned, o), NotBefore: in(tx, time.Second)}
+	first := time.Second
+	if c, err := g.version(g.ctx, act.Tool, act.Contract); err == nil && c.Poll != nil {
+		first = min(first, c.Poll.Every)
+	}
+	d := action.Delegated{FromAttempt: act.Attempt, FromEpoch: act.Epoch, Ended: ended(tx.Now(), planned, o), NotBefore: in(tx, first)}
 	var err error
 	if d.Job, err = tx.PutPayload(store.Job, string(act.ID), []byte(o.Job)); err != nil {
 		return act, err

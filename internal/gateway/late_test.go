@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"deed.dev/deed/internal/action"
-	"deed.dev/deed/internal/gateway"
 	"deed.dev/deed/internal/gateway/rig"
 	"deed.dev/deed/lab/provider"
 )
@@ -162,7 +161,7 @@ func TestALateAnswerDoesNotOverrideAReview(t *testing.T) {
 			r := lateRig(t, "")
 			r.Break(late(provider.Fault{Kind: provider.CommitThenDelay}, time.Minute))
 			id := r.Call("send_email", unknownMail).Do().Action.ID
-			asked := gateway.ReviewAsked{Action: id, Decision: decision, Why: "the mailbox is empty", Evidence: "the mail server's log"}
+			asked := action.ReviewAsked{Action: id, Decision: decision, Why: "the mailbox is empty", Evidence: "the mail server's log"}
 			if _, err := r.Gateway.Review(t.Context(), reviewer, asked); err != nil {
 				t.Fatal(err)
 			}

@@ -353,7 +353,7 @@ func (h *history) review() {
 	was, attempt := k.state, k.attempt
 	refused := was != action.Unknown || k.abandoned || seen != hashes[len(hashes)-1]
 	h.step("a person says %s of %s, with %v", decision, k.id, fates)
-	_, err := h.gateway.Review(context.Background(), rig.Agent("reviewer", 1), gateway.ReviewAsked{
+	_, err := h.gateway.Review(context.Background(), rig.Agent("reviewer", 1), action.ReviewAsked{
 		Action: k.id, Decision: decision, Why: "w", Evidence: "e", Seen: seen,
 	})
 	h.follow(asking{})

@@ -70,12 +70,6 @@ lookup:
 	}, "---\n")
 }
 
-// modelTools are the tools and their classes.
-var modelTools = map[string]action.Class{
-	"read": action.ReadOnly, "mail": action.BlockedAfterUnknown, "keyed": action.RepeatableWithKey,
-	"asked": action.StatusQueryable, "guessed": action.StatusQueryable,
-}
-
 // What becomes of one send.
 const (
 	sendOK        = "ok"

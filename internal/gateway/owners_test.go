@@ -449,7 +449,7 @@ func TestARedoAtTwoGatewaysIsOneSend(t *testing.T) {
 		g := []*gateway.Gateway{w.Gateway, w.second}[i%2]
 		wg.Go(func() {
 			<-start
-			_, _ = g.Review(t.Context(), rig.Agent("reviewer", 9), gateway.ReviewAsked{Action: act.ID, Decision: action.Redo, Why: "it did not arrive"})
+			_, _ = g.Review(t.Context(), rig.Agent("reviewer", 9), action.ReviewAsked{Action: act.ID, Decision: action.Redo, Why: "it did not arrive"})
 		})
 	}
 	close(start)

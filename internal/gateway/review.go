@@ -10,12 +10,9 @@ import (
 	"deed.dev/deed/internal/store"
 )
 
-// ReviewAsked is what Review is asked.
-type ReviewAsked = action.ReviewAsked
-
 // Review records a person's decision about an unknown action, and does what it says. It is the only way out of unknown
 // without evidence from the target, and the only way to a second send of an action whose contract allows none.
-func (g *Gateway) Review(ctx context.Context, by action.Actor, asked ReviewAsked) (action.Answer, error) {
+func (g *Gateway) Review(ctx context.Context, by action.Actor, asked action.ReviewAsked) (action.Answer, error) {
 	if err := checkReview(by, asked); err != nil {
 		return action.Answer{}, err
 	}
@@ -57,7 +54,7 @@ func (g *Gateway) Review(ctx context.Context, by action.Actor, asked ReviewAsked
 }
 
 // reviewIn makes the move that a decision asks for, inside one change.
-func (g *Gateway) reviewIn(tx store.Tx, by action.Actor, asked ReviewAsked, w *written) (action.Action, plan, error) {
+func (g *Gateway) reviewIn(tx store.Tx, by action.Actor, asked action.ReviewAsked, w *written) (action.Action, plan, error) {
 	act, err := tx.Action(asked.Action)
 	if err != nil {
 		return act, plan{}, err
@@ -116,7 +113,7 @@ func (g *Gateway) reviewIn(tx store.Tx, by action.Actor, asked ReviewAsked, w *w
 	return act, next, err
 }
 
-func checkReview(by action.Actor, r ReviewAsked) error {
+func checkReview(by action.Actor, r action.ReviewAsked) error {
 	switch {
 	case !by.Verified():
 		return action.Errorf(action.CodeUnauthenticated, "nothing was proved about the reviewer, so nothing was changed")

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"deed.dev/deed/internal/action"
-	"deed.dev/deed/internal/gateway"
 	"deed.dev/deed/internal/gateway/rig"
 	"deed.dev/deed/lab/chaos"
 	"deed.dev/deed/lab/provider"
@@ -253,7 +252,7 @@ func TestAnUndoNeedsTheRecordedResult(t *testing.T) {
 		r := rig.New(t, rig.Options{Timeout: "150ms", Contracts: strings.Replace(undoTools, "attempts: 5", "attempts: 1", 1)})
 		r.Break(provider.Fault{Kind: provider.CommitThenHang, Times: 1})
 		a := r.Call("charge", unknownCharge).Do().Action
-		asked := gateway.ReviewAsked{Action: a.ID, Decision: action.Happened, Evidence: "the provider's console"}
+		asked := action.ReviewAsked{Action: a.ID, Decision: action.Happened, Evidence: "the provider's console"}
 		if given {
 			asked.Result = r.Provider.Effects()[0].Body
 		}
