@@ -248,8 +248,8 @@ func TestALateAcceptanceGivesAJobToAskAbout(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			text := strings.Replace(jobTool(lost, jobUsual, ""), "attempts: 3", "attempts: 1", 1)
-			r := rig.New(t, rig.Options{Timeout: "150ms", Contracts: text})
-			r.Break(late(provider.Fault{Kind: provider.CommitThenDelay}, 400*time.Millisecond))
+			r := rig.New(t, rig.Options{Timeout: "500ms", Contracts: text})
+			r.Break(late(provider.Fault{Kind: provider.CommitThenDelay}, 1200*time.Millisecond))
 			first := r.Call("charge_later", jobCharge).Do()
 			if first.Action.State != action.Unknown {
 				t.Fatalf("before the answer it is %s", first.Action.State)

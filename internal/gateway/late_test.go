@@ -15,7 +15,7 @@ import (
 // lateRig is a rig whose tools give up on an answer long before it comes.
 func lateRig(t *testing.T, contracts string) *rig.Rig {
 	t.Helper()
-	return rig.New(t, rig.Options{Timeout: "150ms", Contracts: contracts})
+	return rig.New(t, rig.Options{Timeout: "500ms", Contracts: contracts})
 }
 
 // late is a fault of the next request that does something.
@@ -32,7 +32,7 @@ func TestCase001ALateAnswerSettlesWhatIsUnknown(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := lateRig(t, "")
-			r.Break(late(provider.Fault{Kind: kind}, time.Second))
+			r.Break(late(provider.Fault{Kind: kind}, 1600*time.Millisecond))
 			ctx, leave := context.WithTimeout(t.Context(), 100*time.Millisecond)
 			defer leave()
 			r.Call("send_email", unknownMail).Key("S", 1, "toolu_1").Under(ctx).Do()
@@ -69,7 +69,7 @@ func TestCase001ALateAnswerSettlesWhatIsUnknown(t *testing.T) {
 func TestALateRefusalOfTheOnlyAttemptSettlesIt(t *testing.T) {
 	t.Parallel()
 	r := lateRig(t, "")
-	r.Break(late(provider.Fault{Kind: provider.AnswerStatus, Status: 400}, 600*time.Millisecond))
+	r.Break(late(provider.Fault{Kind: provider.AnswerStatus, Status: 400}, 1100*time.Millisecond))
 	id := r.Call("send_email", unknownMail).Do().Action.ID
 	a := eventually(t, r, id, inState(action.Failed))
 	if a.FailureClass != action.NoEffectConfirmed || a.TargetStatus != 400 || a.Attempt != 1 {
@@ -87,7 +87,7 @@ func TestALateRefusalOfTheOnlyAttemptSettlesIt(t *testing.T) {
 func TestALateAnswerThatProvesNothingSettlesNothing(t *testing.T) {
 	t.Parallel()
 	r := lateRig(t, "")
-	r.Break(late(provider.Fault{Kind: provider.AnswerStatus, Status: 500}, 500*time.Millisecond))
+	r.Break(late(provider.Fault{Kind: provider.AnswerStatus, Status: 500}, 1000*time.Millisecond))
 	id := r.Call("send_email", unknownMail).Do().Action.ID
 	a := eventually(t, r, id, func(a action.Action) bool { return a.Observations == 1 })
 	if got := findings(t, r, id); a.State != action.Unknown || a.Recovery != action.ReviewRequired || len(got) != 1 || !strings.HasPrefix(got[0], "late_answer") {

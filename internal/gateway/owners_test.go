@@ -144,7 +144,9 @@ func newOwners(t *testing.T, o rig.Options) *owners {
 	if o.Timeout == "" {
 		o.Timeout = "1s"
 	}
-	o.Contracts = ownersTools
+	if o.Contracts == "" {
+		o.Contracts = ownersTools
+	}
 	o.Parts = func(p *gateway.Options) {
 		w.valve.Store, w.door.Executor = p.Store, p.Executors["http"]
 		p.Store, p.Executors = w.valve, map[string]gateway.Executor{"http": w.door}

@@ -58,7 +58,7 @@ func (g *Gateway) planAttempt(tx store.Tx, act action.Action, t action.Transitio
 	}
 	moved := action.Moved{Transition: t, Owner: g.lease.owner, Reason: act.Reason, Started: attempt}
 	if act.KeyLife > 0 && act.DispatchedAt.IsZero() {
-		moved.ResendBefore = tx.Now().Add(act.KeyLife)
+		moved.ResendBefore = in(tx, act.KeyLife) // the target forgets by its own clock
 	}
 	act, err = g.move(tx, act, moved)
 	return act, plan{attempt: attempt, lapses: g.lapses()}, err

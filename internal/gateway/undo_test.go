@@ -211,7 +211,7 @@ func refusedUndo(t *testing.T, r *rig.Rig, who action.Actor, run string, id acti
 func TestWhatIsNotCompletedIsNotUndone(t *testing.T) {
 	t.Parallel()
 	text := strings.Replace(rig.Usual, "attempts: 5", "undo: {tool: send_email, arguments: {to: \"${args.customer}\"}}\nattempts: 2", 1)
-	r := rig.New(t, rig.Options{Timeout: "150ms", Contracts: text})
+	r := rig.New(t, rig.Options{Timeout: "500ms", Contracts: text})
 	r.Break(provider.Fault{Kind: provider.AnswerStatus, Status: 400, Times: 1})
 	refused := r.Call("charge", `{"amount":2,"customer":"cus_refused"}`).Do().Action
 	r.Break(provider.Fault{Kind: provider.HangAfterRead})
@@ -249,7 +249,7 @@ func TestAnUndoIsNotUndone(t *testing.T) {
 func TestAnUndoNeedsTheRecordedResult(t *testing.T) {
 	t.Parallel()
 	for _, given := range []bool{false, true} {
-		r := rig.New(t, rig.Options{Timeout: "150ms", Contracts: strings.Replace(undoTools, "attempts: 5", "attempts: 1", 1)})
+		r := rig.New(t, rig.Options{Timeout: "500ms", Contracts: strings.Replace(undoTools, "attempts: 5", "attempts: 1", 1)})
 		r.Break(provider.Fault{Kind: provider.CommitThenHang, Times: 1})
 		a := r.Call("charge", unknownCharge).Do().Action
 		asked := action.ReviewAsked{Action: a.ID, Decision: action.Happened, Evidence: "the provider's console"}

@@ -234,6 +234,25 @@ func TestClockThatWentBackAllowsNoResend(t *testing.T) {
 	}
 }
 
+// UN-28: the time for a resend counts from the clock on the wall, also while that is behind the journal: the target's does.
+func TestAClockThatWentBackGivesAKeyNoMoreTime(t *testing.T) {
+	t.Parallel()
+	var clock rig.Clock
+	clock.Move(time.Hour)
+	r := rig.New(t, rig.Options{Now: clock.Now})
+	r.Call("get_echo", `{}`).Do()
+	clock.Move(-time.Hour)
+	unknownSend(r, "charge", unknownCharge)
+	r.CrashWith(func() {
+		clock.Move(24*time.Hour + 30*time.Minute) // half an hour after the target has forgotten the key
+		r.Switch(provider.Switches{KeyRetention: time.Nanosecond})
+	})
+	r.Idle()
+	if a := r.Actions()[0]; a.Tool != "charge" || a.State != action.Unknown || r.Requests() != 2 || r.Effects() != 1 {
+		t.Errorf("state %s, requests %d, effects %d; want unknown, 1, 1", a.State, r.Requests()-1, r.Effects())
+	}
+}
+
 // UN-17: of any number of callers that resume one unknown action, one sends.
 func TestResumersOfOneActionSendOnce(t *testing.T) {
 	t.Parallel()
