@@ -1,0 +1,61 @@
+package main
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// door PATH FILE gets something at the operator's door and keeps it in a file.
+func scriptDoor(ts *testscript.TestScript, _ bool, args []string) {
+	socket := filepath.Join(filepath.Dir(ts.Getenv("SOCKET")), "operator.sock")
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", socket)
+	}}}
+	res, err := client.Get("http://deed" + args[0])
+	ts.Check(err)
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	ts.Check(err)
+	if res.StatusCode != http.StatusOK {
+		ts.Fatalf("%s is answered %s: %s", args[0], res.Status, text)
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), text, 0o600))
+}
+
+// mode FILE OCTAL holds the permissions of a file against those that are wanted.
+func scriptMode(ts *testscript.TestScript, _ bool, args []string) {
+	info, err := os.Stat(ts.MkAbs(args[0]))
+	ts.Check(err)
+	want, err := strconv.ParseUint(args[1], 8, 32)
+	ts.Check(err)
+	if got := info.Mode().Perm(); got != os.FileMode(want) {
+		ts.Fatalf("%s has mode %o, want %o", args[0], got, want)
+	}
+}
+
+// awaitrecords N waits until the journal of $DATA has so many records: evidence of delivery is written a little later.
+func scriptAwaitRecords(ts *testscript.TestScript, _ bool, args []string) {
+	want, err := strconv.ParseInt(args[0], 10, 64)
+	ts.Check(err)
+	r := scriptReader(ts)
+	defer r.Close()
+	for deadline := time.Now().Add(10 * time.Second); ; {
+		seq, _, err := r.Head(context.Background())
+		ts.Check(err)
+		if seq+1 == want {
+			return
+		}
+		if time.Now().After(deadline) {
+			ts.Fatalf("%d records, want %d", seq+1, want)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
