@@ -2,10 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"time"
@@ -57,5 +59,22 @@ func scriptAwaitRecords(ts *testscript.TestScript, _ bool, args []string) {
 			ts.Fatalf("%d records, want %d", seq+1, want)
 		}
 		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// exits CODE COMMAND… runs a command that must end with exactly that code. Its output is there for stdout and stderr.
+func scriptExits(ts *testscript.TestScript, _ bool, args []string) {
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	err = ts.Exec(args[1], args[2:]...)
+	got := 0
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		got = exit.ExitCode()
+	} else if err != nil {
+		ts.Fatalf("%v", err)
+	}
+	if got != want {
+		ts.Fatalf("it ended with %d, want %d", got, want)
 	}
 }

@@ -24,7 +24,7 @@ func TestScripts(t *testing.T) {
 		Dir: filepath.Join("testdata", "script"), RequireExplicitExec: true, RequireUniqueNames: true, Setup: scriptStage,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"break": scriptBreak, "effects": scriptEffects, "requests": scriptRequests, "awaitsocket": scriptAwaitSocket,
-			"export": scriptExport, "actionids": scriptActionIDs, "door": scriptDoor, "mode": scriptMode, "awaitrecords": scriptAwaitRecords,
+			"export": scriptExport, "actionids": scriptActionIDs, "door": scriptDoor, "mode": scriptMode, "awaitrecords": scriptAwaitRecords, "exits": scriptExits,
 			"events": scriptEvents, "metric": scriptMetric, "agentdoor": scriptAgentDoor,
 		},
 	})
