@@ -242,6 +242,31 @@ func TestAnOlderJournalGetsAKey(t *testing.T) {
 	}
 }
 
+// Number 12 of the format's tests: the clock goes back by a day, records are ordered by their numbers, and all verifies.
+func TestAClockThatGoesBackBreaksNothing(t *testing.T) {
+	s := &stage{t: t, data: t.TempDir(), key: filepath.Join(t.TempDir(), "keys")}
+	now := time.Date(2026, 10, 5, 10, 0, 0, 0, time.UTC)
+	open := func() {
+		var err error
+		s.Store, err = sqlite.Open(t.Context(), s.data, sqlite.Options{Origin: "test.example/audit", Now: func() time.Time { return now }})
+		s.must(err)
+	}
+	open()
+	s.grow(1)
+	now = now.Add(-24 * time.Hour)
+	s.grow(1)
+	s.must(s.Close())
+	open()
+	t.Cleanup(func() { s.Store.Close() })
+	s.grow(1)
+	l, err := s.log()
+	s.must(err)
+	r, err := audit.Desk{Log: l, Records: s, Events: s, Names: s}.Verify(t.Context())
+	if err != nil || r.Exit != 0 || int64(r.RecordsChecked) != s.Size() {
+		t.Errorf("found %+v (%v)", r, err)
+	}
+}
+
 // AU-01, AU-07: damage in the store is exported as it is, and named; nothing is left out and nothing repaired.
 func TestDamageIsExported(t *testing.T) {
 	s := newStage(t)

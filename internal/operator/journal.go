@@ -153,5 +153,6 @@ func (s *Server) plain(w http.ResponseWriter, text []byte, err error) {
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
-	_, _ = w.Write(text) // whoever asked has left
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	_, _ = w.Write(text) //nolint:gosec // plain text, and no browser reaches this socket; whoever asked may have left
 }
