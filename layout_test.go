@@ -33,6 +33,7 @@ var layers = []layer{
 	{packages: "internal/canonical", pure: true},
 	{packages: "internal/ladder", sees: "internal/action", pure: true},
 	{packages: "internal/atomicfile", sees: ""},
+	{packages: "internal/dirlock"},
 	{packages: "internal/digest", sees: "internal/action internal/atomicfile internal/canonical"},
 	{packages: "internal/contract", sees: "internal/action internal/canonical"},
 	{packages: "internal/identity", sees: "internal/action internal/atomicfile"},
@@ -62,6 +63,12 @@ var layers = []layer{
 
 	// The read side sees the journal and nothing that was made from it.
 	{packages: "internal/graph", sees: "internal/action internal/store/eventlog journal", pure: true},
+
+	// Checkpoints leave the gateway. A witness is on the other side of it, and needs none.
+	{packages: "internal/witness", sees: "internal/atomicfile internal/dirlock journal"},
+	{packages: "internal/anchor", sees: "internal/atomicfile journal"},
+	{packages: "internal/anchor/anchortest", sees: "internal/anchor journal", suite: true},
+	{packages: "internal/anchor/places", sees: "internal/anchor internal/atomicfile internal/vault internal/witness journal"},
 
 	// Front doors decode, call the gateway through a small interface of their own, and encode.
 	{packages: "internal/mcpserver", sees: "internal/action internal/identity"},

@@ -25,6 +25,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"break": scriptBreak, "effects": scriptEffects, "requests": scriptRequests, "awaitsocket": scriptAwaitSocket,
 			"export": scriptExport, "actionids": scriptActionIDs,
+			"freeaddress": scriptFreeAddress, "awaitaddress": scriptAwaitAddress,
 			"events": scriptEvents, "metric": scriptMetric, "agentdoor": scriptAgentDoor,
 		},
 	})
