@@ -55,13 +55,7 @@ func (a *Anchor) recall() {
 			}
 		}
 	}
-	if size, known := a.anchored(); known { // conservative: nothing after it is known to be younger
-		for _, s := range a.sinks {
-			if s.known && s.size >= size && (a.caught.IsZero() || s.cut.Before(a.caught)) {
-				a.caught = s.cut
-			}
-		}
-	}
+	a.advance(a.now()) // conservative: nothing after that checkpoint is known to be younger
 }
 
 func readMemory(path string) (m memory, err error) {
