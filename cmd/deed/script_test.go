@@ -24,7 +24,9 @@ func TestScripts(t *testing.T) {
 		Dir: filepath.Join("testdata", "script"), RequireExplicitExec: true, RequireUniqueNames: true, Setup: scriptStage,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"break": scriptBreak, "effects": scriptEffects, "requests": scriptRequests, "awaitsocket": scriptAwaitSocket,
-			"export": scriptExport, "actionids": scriptActionIDs, "door": scriptDoor, "mode": scriptMode, "awaitrecords": scriptAwaitRecords, "exits": scriptExits,
+			"export": scriptExport, "actionids": scriptActionIDs,
+			"door": scriptDoor, "mode": scriptMode, "awaitrecords": scriptAwaitRecords, "exits": scriptExits,
+			"freeaddress": scriptFreeAddress, "awaitaddress": scriptAwaitAddress,
 			"events": scriptEvents, "metric": scriptMetric, "agentdoor": scriptAgentDoor,
 		},
 	})
