@@ -15,8 +15,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// door PATH FILE gets something at the operator's door and keeps it in a file.
-func scriptDoor(ts *testscript.TestScript, _ bool, args []string) {
+// door PATH FILE gets something at the operator's door and keeps it in a file. With ! it must be refused.
+func scriptDoor(ts *testscript.TestScript, neg bool, args []string) {
 	socket := filepath.Join(filepath.Dir(ts.Getenv("SOCKET")), "operator.sock")
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", socket)
@@ -26,7 +26,7 @@ func scriptDoor(ts *testscript.TestScript, _ bool, args []string) {
 	defer res.Body.Close()
 	text, err := io.ReadAll(res.Body)
 	ts.Check(err)
-	if res.StatusCode != http.StatusOK {
+	if (res.StatusCode == http.StatusOK) == neg {
 		ts.Fatalf("%s is answered %s: %s", args[0], res.Status, text)
 	}
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), text, 0o600))
