@@ -225,6 +225,28 @@ func TestARotationThatDiedIsSettled(t *testing.T) {
 	}
 }
 
+// lostAnswer names a key durably and reports an error, as a fault right after a commit does.
+type lostAnswer struct{ *stage }
+
+func (n lostAnswer) NameKey(ctx context.Context, key string) error {
+	return errors.Join(n.stage.NameKey(ctx, key), errors.New("the disk is gone"))
+}
+
+// A key that the journal may have named is never thrown away.
+func TestARotationWithoutAnAnswerKeepsBothKeys(t *testing.T) {
+	s := newStage(t)
+	l, err := s.log()
+	s.must(err)
+	if _, err := l.Rotate(t.Context(), lostAnswer{s}); err == nil {
+		t.Fatal("the error was swallowed")
+	}
+	again, err := s.log()
+	s.must(err)
+	if again.Keys()[0] == l.Keys()[0] {
+		t.Error("the key that the journal names did not take over")
+	}
+}
+
 // A journal from before logs had keys gets one, and names it.
 func TestAnOlderJournalGetsAKey(t *testing.T) {
 	s := &stage{t: t, data: t.TempDir(), key: filepath.Join(t.TempDir(), "keys")}

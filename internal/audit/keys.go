@@ -127,8 +127,9 @@ func (l *Log) Rotate(ctx context.Context, names Names) (Rotation, error) {
 	if err != nil {
 		return r, err
 	}
+	// The new key stays where it is after an error: a fault may come after the record is durable, and the next start looks.
 	if err := names.NameKey(ctx, next.Key().String()); err != nil {
-		return r, errors.Join(fmt.Errorf("name the new key in the journal: %w", err), l.keys.Drop())
+		return r, fmt.Errorf("name the new key in the journal; the old one goes on: %w", err)
 	}
 	if r.Checkpoint, err = handOver(ctx, l.keys, l.records, next); err != nil {
 		return r, fmt.Errorf("the journal names the new key; the next start finishes the rotation: %w", err)
