@@ -57,6 +57,10 @@ var layers = []layer{
 	// A probe asks a target outside the line, and reaches executors through an interface of its own.
 	{packages: "internal/probe", sees: "internal/action internal/canonical internal/contract internal/digest"},
 
+	// What is handed to those who verify the journal, and the key that signs for it.
+	{packages: "internal/logkey", sees: "internal/atomicfile journal"},
+	{packages: "internal/audit", sees: "internal/action internal/atomicfile internal/logkey internal/store journal"},
+
 	// The line sees the rules and the store, and reaches executors and credentials through interfaces of its own.
 	{packages: "internal/gateway", sees: "internal/action internal/contract internal/crashpoint internal/digest internal/ladder internal/store internal/telemetry"},
 	{packages: "internal/gateway/rig", sees: "*", suite: true},
@@ -73,7 +77,7 @@ var layers = []layer{
 	// Front doors decode, call the gateway through a small interface of their own, and encode.
 	{packages: "internal/mcpserver", sees: "internal/action internal/identity"},
 	{packages: "internal/restapi", sees: "internal/action internal/identity"},
-	{packages: "internal/operator", sees: "internal/action internal/identity"},
+	{packages: "internal/operator", sees: "internal/action internal/audit internal/identity"},
 	{packages: "internal/console", sees: "internal/action internal/identity"},
 	{packages: "internal/receiptpage", sees: "verifier"},
 

@@ -22,6 +22,8 @@ type settings struct {
 	duration time.Duration
 	stored   int
 	open     int
+	events   int
+	only     string
 }
 
 func main() {
@@ -32,6 +34,8 @@ func main() {
 	flag.DurationVar(&s.duration, "duration", time.Second, "length of one run")
 	flag.IntVar(&s.stored, "stored", 100_000, "actions on record for the attach row")
 	flag.IntVar(&s.open, "unresolved", 100_000, "unknown actions on record for the restart row")
+	flag.IntVar(&s.events, "events", 1_000_000, "events of the journal that is verified")
+	flag.StringVar(&s.only, "only", "", "journal: the rows of the journal and no others")
 	flag.Parse()
 	switch {
 	case *ledger != "":
@@ -47,7 +51,26 @@ func main() {
 	}
 }
 
+// benchJournal prints what concerns the journal alone.
+func benchJournal(ctx context.Context, s settings) error {
+	sync, err := fsyncProbe(s)
+	if err != nil {
+		return err
+	}
+	figures, err := measureJournal(ctx, s)
+	if err != nil {
+		return err
+	}
+	w := tabwriter.NewWriter(os.Stdout, 0, 4, 2, ' ', 0)
+	fmt.Fprintf(w, "RATIO\tMEASURED\tBUDGET\n")
+	figures.rows(w, sync)
+	return w.Flush()
+}
+
 func bench(ctx context.Context, s settings) error {
+	if s.only == "journal" {
+		return benchJournal(ctx, s)
+	}
 	t, err := startTarget(ctx, "-target")
 	if err != nil {
 		return err
@@ -105,8 +128,15 @@ func bench(ctx context.Context, s settings) error {
 	}
 	print("live calls after a restart, none unresolved", 8, restart["none"])
 	print(fmt.Sprintf("live calls after a restart, %d unresolved", s.open), 8, restart["many"])
+	figures, err := measureJournal(ctx, s)
+	if err != nil {
+		return err
+	}
+	print("one record a commit", 1, figures.alone)
+	print("one record a commit", 64, figures.many)
 	fmt.Fprintln(w)
 	verdicts(w, rows, s)
+	figures.rows(w, sync)
 	return nil
 }
 

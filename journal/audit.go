@@ -18,6 +18,10 @@ type Evidence struct {
 	Beside []byte
 	Kept   [][]byte
 
+	// Closed are the checkpoints that lie beside earlier segments. Like Beside they are
+	// in the hands of whoever holds the export, so they can only speak against it.
+	Closed [][]byte
+
 	// Whole asks for the journal from record 0 on, and so turns old segments that were
 	// removed into a finding.
 	Whole bool
@@ -34,6 +38,9 @@ type Evidence struct {
 func Audit(evidence Evidence, segments ...io.Reader) (Report, error) {
 	a := audit{evidence: evidence}
 	a.open(evidence.Beside, true)
+	for _, closed := range evidence.Closed {
+		a.open(closed, true)
+	}
 	for _, kept := range evidence.Kept {
 		a.open(kept, false)
 	}

@@ -62,6 +62,7 @@ const initSettings = `# Settings of deed; deed config shows each one and where i
 # listen: 127.0.0.1:7333   # the HTTP door, loopback only
 # wait: 45s                # how long one call waits before it is told that its action still runs
 # log_level: info
+# key_dir: ~/deed-keys     # the key that signs the journal, and the newest checkpoint; default: keys in the data directory
 `
 
 const initContract = `# A read-only tool to start from. A tool with effects also has to say what happens if the response is lost:

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"deed.dev/deed/internal/audit"
 	"deed.dev/deed/internal/config"
 	"deed.dev/deed/internal/contract"
 	"deed.dev/deed/internal/digest"
@@ -33,6 +34,7 @@ type line struct {
 	http    *httpexec.Executor
 	tools   []*contract.Contract
 
+	journal  *journalDesk
 	operator *operator.Server
 	vault    *vault.Vault
 	started  time.Time
@@ -56,13 +58,21 @@ func openLine(ctx context.Context, cfg config.Config, log *slog.Logger) (*line, 
 	if err != nil {
 		return nil, &exitError{exitUsage, err}
 	}
-	if err := lostRecords(cfg.DataDir); err != nil {
+	if err := lostRecords(cfg); err != nil {
 		return nil, err
 	}
-	l := &line{tools: contracts.Tools(), vault: credentials, started: time.Now()}
-	l.store, err = sqlite.Open(ctx, cfg.DataDir, sqlite.Options{Origin: cfg.Origin, Logger: log})
+	l := &line{tools: contracts.Tools(), vault: credentials, started: time.Now(), journal: &journalDesk{}}
+	l.store, err = sqlite.Open(ctx, cfg.DataDir, sqlite.Options{
+		Origin: cfg.Origin, Logger: log, Committed: func(int64) { l.journal.grown() },
+		Key: func(origin string, chosen bool) (string, string, error) {
+			return audit.KeyFor(cfg.KeyDir, origin, chosen)
+		},
+	})
 	if err != nil {
 		return nil, err
+	}
+	if err := l.journal.open(ctx, cfg.KeyDir, l.store, log); err != nil {
+		return nil, closing(err, l)
 	}
 	keys, err := digest.OpenKeys(filepath.Join(cfg.DataDir, "fingerprint.keys"))
 	if err != nil {
@@ -83,15 +93,23 @@ func openLine(ctx context.Context, cfg config.Config, log *slog.Logger) (*line, 
 	}
 	l.operator = operator.New(operator.Options{
 		Gateway: l.gateway, Records: l.store, NotFound: store.ErrNotFound, Status: l.status, Metrics: metrics, Log: log,
+		Journal: l.journal.desk(),
 	})
 	return l, nil
 }
 
 // lostRecords refuses to begin a new record where an earlier one is missing: the keys that recognise its actions are there,
 // and the actions are not. Going on would take every retry of an open action for a new one.
-func lostRecords(dir string) error {
+func lostRecords(cfg config.Config) error {
+	dir := cfg.DataDir
 	_, keys := os.Stat(filepath.Join(dir, "fingerprint.keys"))
+	_, signed := os.Stat(filepath.Join(cfg.KeyDir, "log.checkpoint"))
 	_, records := os.Stat(filepath.Join(dir, "deed.db"))
+	if signed == nil && errors.Is(records, fs.ErrNotExist) {
+		return &exitError{exitFailed, fmt.Errorf("the record in %s is lost: %s has a checkpoint of it, and deed.db is not there\n"+
+			"Nothing was started, since an empty journal would take the place of the one that was signed. Restore deed.db from its "+
+			"backup; or, to begin another journal, give another key_dir", dir, cfg.KeyDir)}
+	}
 	if keys == nil && errors.Is(records, fs.ErrNotExist) {
 		return &exitError{exitFailed, fmt.Errorf("the record in %s is lost: its fingerprint keys are there, and deed.db is not\n"+
 			"Nothing was started, since a retry of an action that was open could not be recognised any more. Restore deed.db from its "+
@@ -105,6 +123,7 @@ func (l *line) close() {
 	if l.http != nil {
 		l.http.Close()
 	}
+	l.journal.close()
 	_ = l.store.Close()
 }
 
@@ -118,6 +137,7 @@ func (l *line) finish() error {
 }
 
 func closing(err error, l *line) error {
+	l.journal.close()
 	_ = l.store.Close()
 	return err
 }

@@ -125,13 +125,15 @@ and answers. A retry by any layer attaches to the action that exists.
 	flags.BoolVar(&a.json, "json", false, "print one JSON value for machines")
 	root.AddGroup(
 		&cobra.Group{ID: "run", Title: "Run:"}, &cobra.Group{ID: "use", Title: "Use:"},
-		&cobra.Group{ID: "look", Title: "Look:"}, &cobra.Group{ID: "set", Title: "Set up:"},
+		&cobra.Group{ID: "look", Title: "Look:"}, &cobra.Group{ID: "prove", Title: "Prove:"},
+		&cobra.Group{ID: "set", Title: "Set up:"},
 	)
 	for group, commands := range map[string][]*cobra.Command{
-		"run":  {a.serveCommand(), a.mcpCommand(), a.witnessCommand(), a.demoCommand()},
-		"use":  {a.callCommand(), a.reviewCommand(), a.undoCommand()},
-		"look": {a.statusCommand(), a.actionsCommand(), a.showCommand(), a.investigateCommand(), a.planCommand(), a.contractsCommand()},
-		"set":  {a.initCommand(), a.tokenCommand(), a.configCommand()},
+		"run":   {a.serveCommand(), a.mcpCommand(), a.witnessCommand(), a.demoCommand()},
+		"use":   {a.callCommand(), a.reviewCommand(), a.undoCommand()},
+		"look":  {a.statusCommand(), a.actionsCommand(), a.showCommand(), a.investigateCommand(), a.planCommand(), a.contractsCommand()},
+		"prove": {a.auditCommand()},
+		"set":   {a.initCommand(), a.tokenCommand(), a.configCommand()},
 	} {
 		for _, c := range commands {
 			c.GroupID = group

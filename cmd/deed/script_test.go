@@ -25,6 +25,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"break": scriptBreak, "effects": scriptEffects, "requests": scriptRequests, "awaitsocket": scriptAwaitSocket,
 			"export": scriptExport, "actionids": scriptActionIDs,
+			"door": scriptDoor, "mode": scriptMode, "awaitrecords": scriptAwaitRecords, "exits": scriptExits,
 			"freeaddress": scriptFreeAddress, "awaitaddress": scriptAwaitAddress,
 			"events": scriptEvents, "metric": scriptMetric, "agentdoor": scriptAgentDoor,
 		},
@@ -57,13 +58,17 @@ func scriptStage(env *testscript.Env) error {
 			return err
 		}
 	}
+	verifier, err := filepath.Abs(filepath.Join("..", "..", "verifier", "deed-verify.mjs"))
+	if err != nil {
+		return err
+	}
 	socket, err := shortDir(env)
 	if err != nil {
 		return err
 	}
 	for name, value := range map[string]string{
 		"PATH": filepath.Dir(built.deed) + string(os.PathListSeparator) + env.Getenv("PATH"), "PROVIDER": url,
-		"DEED_CONFIG": "", "CONFIG": config, "DATA": filepath.Join(env.WorkDir, "state"), "SOCKET": filepath.Join(socket, "deed.sock"),
+		"DEED_CONFIG": "", "VERIFIER": verifier, "CONFIG": config, "DATA": filepath.Join(env.WorkDir, "state"), "SOCKET": filepath.Join(socket, "deed.sock"),
 		"DEED_DEMO_SECRET": "canary-script-secret", "HOME": env.WorkDir,
 	} {
 		env.Setenv(name, value)

@@ -20,6 +20,7 @@ import (
 type Config struct {
 	ConfigDir   string        // deed.yaml lies here, and what people write beside it
 	DataDir     string        // what deed writes: records, payloads, tokens
+	KeyDir      string        // the key of the journal's log, and the newest checkpoint that it signed
 	Contracts   string        // the directory of tool contracts
 	Credentials string        // the file of credentials
 	Socket      string        // the Unix socket for agents on this machine
@@ -39,7 +40,7 @@ const MaxWait = 55 * time.Second
 
 // Overrides are the flags that were given on the command line. An empty field was not given.
 type Overrides struct {
-	ConfigDir, DataDir, Contracts, Credentials, Socket, OperatorSocket, Listen, LongestRun, Wait, LogLevel, Origin, TLSRoots string
+	ConfigDir, DataDir, KeyDir, Contracts, Credentials, Socket, OperatorSocket, Listen, LongestRun, Wait, LogLevel, Origin, TLSRoots string
 }
 
 // Load reads the settings. A missing deed.yaml is no error; a setting in it that deed does not know is one.

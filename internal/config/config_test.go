@@ -46,6 +46,7 @@ func TestDefaults(t *testing.T) {
 	want := Config{
 		ConfigDir:   filepath.Join(dir, ".config/deed"),
 		DataDir:     filepath.Join(dir, ".local/state/deed"),
+		KeyDir:      filepath.Join(dir, ".local/state/deed/keys"),
 		Contracts:   filepath.Join(dir, ".config/deed/contracts"),
 		Credentials: filepath.Join(dir, ".config/deed/credentials.yaml"),
 		Socket:      filepath.Join(dir, ".local/state/deed/deed.sock"),
@@ -91,6 +92,7 @@ func TestStrongerSourceWins(t *testing.T) {
 	}
 	want := "config_dir   " + dir + "/.config/deed                   (default)\n" +
 		"data_dir     " + dir + "/state                          (" + path + ":6)\n" +
+		"key_dir      " + dir + "/state/keys                     (default)\n" +
 		"contracts    " + dir + "/.config/deed/tools             (" + path + ":5)\n" +
 		"credentials  " + dir + "/.config/deed/credentials.yaml  (default)\n" +
 		"socket       " + dir + "/state/deed.sock                (default)\n" +
@@ -151,7 +153,7 @@ func TestListen(t *testing.T) {
 // Every refusal says where the mistake stands and what to write instead.
 func TestMistakesInTheFile(t *testing.T) {
 	for _, c := range []struct{ name, text, where, instead string }{
-		{"unknown setting", "wait: 5s\nlisen: 127.0.0.1:1\n", ":2: ", "write one of data_dir, contracts,"},
+		{"unknown setting", "wait: 5s\nlisen: 127.0.0.1:1\n", ":2: ", "write one of data_dir, key_dir, contracts,"},
 		// RM-17: no setting could give every identity or result one lifetime.
 		{"global lifetime", "ttl: 24h\n", ":1: ", "write one of"},
 		{"config_dir in itself", "config_dir: /x\n", ":1: ", "write one of"},

@@ -30,6 +30,7 @@ func settings(flags Overrides) []setting {
 	return []setting{
 		pathSetting("config_dir", flags.ConfigDir, func(c *Config) *string { return &c.ConfigDir }, defaultConfigDir),
 		pathSetting("data_dir", flags.DataDir, func(c *Config) *string { return &c.DataDir }, defaultDataDir),
+		pathSetting("key_dir", flags.KeyDir, func(c *Config) *string { return &c.KeyDir }, inDataDir("keys")),
 		pathSetting("contracts", flags.Contracts, func(c *Config) *string { return &c.Contracts }, inConfigDir("contracts")),
 		pathSetting("credentials", flags.Credentials, func(c *Config) *string { return &c.Credentials }, inConfigDir("credentials.yaml")),
 		socketSetting("socket", flags.Socket, func(c *Config) *string { return &c.Socket }, defaultSocket),

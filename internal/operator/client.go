@@ -11,6 +11,7 @@ import (
 	"net/http"
 
 	"deed.dev/deed/internal/action"
+	"deed.dev/deed/internal/audit"
 )
 
 // ErrLost means that the answer to a decision was lost: it may have been recorded and done.
@@ -47,6 +48,31 @@ func (c *Client) Undo(ctx context.Context, id action.ID) (s action.Status, err e
 	return s, c.do(ctx, http.MethodPost, "/v1/actions/"+string(id)+"/undo", nil, &s)
 }
 
+// Checkpoint gives the signed checkpoint of the records before size, 0 for all.
+func (c *Client) Checkpoint(ctx context.Context, size uint64) ([]byte, error) {
+	return c.text(ctx, fmt.Sprintf("/v1/journal/checkpoint?size=%d", size))
+}
+
+// Receipt gives the receipt of an action.
+func (c *Client) Receipt(ctx context.Context, id action.ID) ([]byte, error) {
+	return c.text(ctx, "/v1/actions/"+string(id)+"/receipt")
+}
+
+// Keys lists the public keys of the log, the one in use first.
+func (c *Client) Keys(ctx context.Context) (keys []audit.KeyInUse, err error) {
+	return keys, c.do(ctx, http.MethodGet, "/v1/journal/keys", nil, &keys)
+}
+
+// Rotate lets a new key sign from now on.
+func (c *Client) Rotate(ctx context.Context) (r audit.Rotated, err error) {
+	return r, c.do(ctx, http.MethodPost, "/v1/journal/keys/rotate", nil, &r)
+}
+
+// text gets something that is no JSON.
+func (c *Client) text(ctx context.Context, path string) (text []byte, err error) {
+	return text, c.do(ctx, http.MethodGet, path, nil, &text)
+}
+
 // do makes one request. A refusal comes back as the *action.Error that the gateway made.
 func (c *Client) do(ctx context.Context, method, path string, asked, into any) error {
 	var body io.Reader
@@ -71,6 +97,10 @@ func (c *Client) do(ctx context.Context, method, path string, asked, into any) e
 		return lost(method, fmt.Errorf("read the answer of the operator's door: %w", err))
 	}
 	if res.StatusCode == http.StatusOK {
+		if raw, ok := into.(*[]byte); ok {
+			*raw = text
+			return nil
+		}
 		return json.Unmarshal(text, into)
 	}
 	var p Problem

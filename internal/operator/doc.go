@@ -6,6 +6,12 @@
 //	GET  /v1/actions/{id}          one action: what is known of it, and what a decision would do
 //	POST /v1/actions/{id}/review   record a decision and do what it says
 //	POST /v1/actions/{id}/undo     compensate a completed action as its contract says
+//	GET  /v1/actions/{id}/receipt  the receipt of an action, for a third party
+//	GET  /v1/journal               the journal, byte for byte; ?from= and ?to= name the first and the last record
+//	GET  /v1/journal/verify        what an audit of the stored journal finds
+//	GET  /v1/journal/checkpoint    a signed checkpoint of it; ?size= names an earlier one
+//	GET  /v1/journal/keys          the public keys of its log
+//	POST /v1/journal/keys/rotate   let a new key sign from now on
 //	GET  /metrics                  the figures of the backlog, for Prometheus
 //
 // It is never the agents' door, and the agents' doors have none of this. Who asks is the process at the other end of the

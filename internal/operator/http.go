@@ -24,6 +24,12 @@ func (s *Server) handler() http.Handler {
 		"GET /v1/actions/{id}":         s.getAction,
 		"POST /v1/actions/{id}/review": s.postReview,
 		"POST /v1/actions/{id}/undo":   s.postUndo,
+		"GET /v1/journal":              s.getJournal,
+		"GET /v1/journal/verify":       s.getVerify,
+		"GET /v1/journal/checkpoint":   s.getCheckpoint,
+		"GET /v1/journal/keys":         s.getKeys,
+		"POST /v1/journal/keys/rotate": s.postRotate,
+		"GET /v1/actions/{id}/receipt": s.getReceipt,
 		"GET /metrics":                 s.getMetrics,
 		"/":                            s.nothingHere,
 	} {

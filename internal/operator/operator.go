@@ -3,12 +3,14 @@ package operator
 import (
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"net/http"
 	"strings"
 	"time"
 
 	"deed.dev/deed/internal/action"
+	"deed.dev/deed/internal/audit"
 )
 
 // Gateway is what this door needs of the line.
@@ -28,6 +30,21 @@ type Records interface {
 	ForReview(ctx context.Context, now time.Time, limit int) ([]action.Action, error)
 }
 
+// Journal hands out the journal.
+type Journal interface {
+	// Export writes records as they are stored.
+	Export(ctx context.Context, to io.Writer, span audit.Span) (audit.Exported, error)
+	// Verify verifies what is stored.
+	Verify(ctx context.Context) (audit.Report, error)
+	// Checkpoint gives the signed checkpoint of the records before size, 0 for all.
+	Checkpoint(ctx context.Context, size uint64) ([]byte, error)
+	// Receipt gives the receipt of an action.
+	Receipt(ctx context.Context, id action.ID) ([]byte, error)
+	// Keys lists the public keys of the log, the one in use first, and Rotate lets a new one sign.
+	Keys(ctx context.Context) ([]audit.KeyInUse, error)
+	Rotate(ctx context.Context) (audit.Rotated, error)
+}
+
 // Options are the parts of the door.
 type Options struct {
 	Gateway  Gateway // nil where there is nothing but records to read
@@ -35,6 +52,7 @@ type Options struct {
 	NotFound error // what Records says of a record that is not there
 	Status   func(ctx context.Context) (Status, error)
 	Metrics  http.Handler
+	Journal  Journal // nil where none is handed out
 	Log      *slog.Logger
 }
 

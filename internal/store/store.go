@@ -158,6 +158,12 @@ type Tx interface {
 	PutContract(digest, tool string, text []byte) error
 }
 
+// LogKey is a public key that the journal names as its own.
+type LogKey struct {
+	Seq int64 // the record that names it
+	Key string
+}
+
 // PayloadKind says what a protected payload is.
 type PayloadKind string
 

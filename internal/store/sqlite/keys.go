@@ -54,17 +54,11 @@ func (t *tx) nameKey(key string) error {
 	return nil
 }
 
-// LogKey is a public key that the journal names as its own.
-type LogKey struct {
-	Seq int64 // the record that names it
-	Key string
-}
-
 // LogKeys lists the keys that the journal has named, newest first. What a journal says of its own keys proves nothing to
 // somebody who does not know one of them already.
-func (r *reader) LogKeys(ctx context.Context) (keys []LogKey, err error) {
+func (r *reader) LogKeys(ctx context.Context) (keys []store.LogKey, err error) {
 	err = many(ctx, r.logKeys, func(scan func(...any) error) error {
-		var k LogKey
+		var k store.LogKey
 		err := scan(&k.Seq, &k.Key)
 		keys = append(keys, k)
 		return err

@@ -16,7 +16,7 @@ import (
 	"deed.dev/deed/internal/store/storetest"
 )
 
-// TestRemovedFilesLatch: a commit into a file that no name leads to would be lost with the process.
+// TestRemovedFilesLatch, number 6 of the format's tests (AU-15): a commit into a file that no name leads to would be lost with the process.
 func TestRemovedFilesLatch(t *testing.T) {
 	for _, c := range []struct {
 		cause string
@@ -25,6 +25,12 @@ func TestRemovedFilesLatch(t *testing.T) {
 		{"deed.db was removed", func(t *testing.T, dir string) { must(t, os.Remove(filepath.Join(dir, "deed.db"))) }},
 		{"deed.db-wal was removed", func(t *testing.T, dir string) { must(t, os.Remove(filepath.Join(dir, "deed.db-wal"))) }},
 		{"deed.lock was removed", func(t *testing.T, dir string) { must(t, os.Remove(filepath.Join(dir, "deed.lock"))) }},
+		{"deed.db was cut from ", func(t *testing.T, dir string) { must(t, os.Truncate(filepath.Join(dir, "deed.db"), 0)) }},
+		{"deed.db-wal was cut from ", func(t *testing.T, dir string) {
+			info, err := os.Stat(filepath.Join(dir, "deed.db-wal"))
+			must(t, err)
+			must(t, os.Truncate(filepath.Join(dir, "deed.db-wal"), info.Size()-1)) // a single byte of the newest commit
+		}},
 		{"was removed", func(t *testing.T, dir string) { must(t, os.Rename(dir, dir+".moved")) }},
 		{"deed.db was replaced", func(t *testing.T, dir string) {
 			path := filepath.Join(dir, "deed.db")

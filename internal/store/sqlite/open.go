@@ -22,8 +22,9 @@ type Options struct {
 	// under another name is refused, and "" takes the name that it has.
 	Origin string
 	// Key gives the public key of the log, which record 0 of a new journal states. It is asked only when a journal is begun,
-	// with the journal's name. nil means that the journal names none.
-	Key func(origin string) (string, error)
+	// with the name that this shall have. When nobody chose that name, it may give another. nil means that the journal names
+	// no key.
+	Key func(origin string, chosen bool) (named, key string, err error)
 	// Now is the wall clock; nil means time.Now.
 	Now func() time.Time
 	// QueueLimit is how many changes may wait; 0 means 4096.

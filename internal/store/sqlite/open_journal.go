@@ -57,23 +57,25 @@ func (w *writer) headNow(ctx context.Context) (int64, journal.Hash, error) {
 	return head(ctx, s)
 }
 
-func (w *writer) beginJournal(ctx context.Context, origin string, key func(string) (string, error)) (err error) {
-	if origin == "" { // nobody named it: a name that no other journal has
+func (w *writer) beginJournal(ctx context.Context, origin string, key func(string, bool) (string, string, error)) (err error) {
+	chosen := origin != ""
+	if !chosen { // a name that no other journal has
 		origin = "deed.local/" + strings.ToLower(rand.Text())
+	}
+	fields := map[string]any{}
+	if key != nil {
+		var public string
+		if origin, public, err = key(origin, chosen); err != nil {
+			return fmt.Errorf("the key of a new journal: %w", err)
+		}
+		fields[eventlog.LogKeyMember] = public
 	}
 	l := w.ledger
 	if l.chain, err = journal.NewChain(origin); err != nil {
 		return fmt.Errorf("begin a journal named %q: %w", origin, err)
 	}
 	w.newest = eventlog.Micro(w.now())
-	fields := map[string]any{"time": w.newest}
-	if key != nil {
-		named, err := key(origin)
-		if err != nil {
-			return fmt.Errorf("the key of a new journal: %w", err)
-		}
-		fields[eventlog.LogKeyMember] = named
-	}
+	fields["time"] = w.newest
 	rec, err := l.chain.Open(fields)
 	if err != nil {
 		return fmt.Errorf("begin the journal: %w", err)

@@ -3,10 +3,10 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math/bits"
+	"strconv"
 	"strings"
 
 	"deed.dev/deed/journal"
@@ -58,14 +58,13 @@ func (g *grower) add(records []journal.Hash) error {
 
 // hashes reads the stored tree: journal.HashReader.
 type hashes struct {
-	ctx          context.Context
-	leaf, branch *sql.Stmt
+	ctx   context.Context
+	query *sql.Stmt
 }
 
-const (
-	selectLeaves   = `select j.seq, j.hash from json_each(?) n join journal j on j.seq = n.value`
-	selectBranches = `select t.seq, t.nodes from json_each(?) n join tree t on t.seq = n.value`
-)
+// selectHashes reads all hashes of a proof at once: the records' own, and the nodes that records complete.
+const selectHashes = `select 0, j.seq, j.hash from json_each(?1) n join journal j on j.seq = n.value
+	union all select 1, t.seq, t.nodes from json_each(?2) n join tree t on t.seq = n.value`
 
 // ReadHashes implements journal.HashReader.
 func (h hashes) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
@@ -78,11 +77,7 @@ func (h hashes) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
 			branches = append(branches, last)
 		}
 	}
-	leaf, err := h.rows(h.leaf, leaves)
-	if err != nil {
-		return nil, err
-	}
-	branch, err := h.rows(h.branch, branches)
+	leaf, branch, err := h.rows(leaves, branches)
 	if err != nil {
 		return nil, err
 	}
@@ -107,34 +102,44 @@ func placeOfNode(index int64) (level int, last int64) {
 	return level, (n+1)<<level - 1
 }
 
-func (h hashes) rows(s *sql.Stmt, seqs []int64) (map[int64][]byte, error) {
-	if len(seqs) == 0 {
-		return nil, nil
-	}
+func (h hashes) rows(leaves, branches []int64) (leaf, branch map[int64][]byte, err error) {
 	if err := h.ctx.Err(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	list, err := json.Marshal(seqs)
-	if err != nil {
-		return nil, err
-	}
-	found := make(map[int64][]byte, len(seqs))
+	leaf, branch = make(map[int64][]byte, len(leaves)), make(map[int64][]byte, len(branches))
 	// The driver watches a context that can end with a goroutine for each row, which costs more than these reads take.
-	err = many(context.WithoutCancel(h.ctx), s, func(scan func(...any) error) error {
+	err = many(context.WithoutCancel(h.ctx), h.query, func(scan func(...any) error) error {
+		var kind int
 		var seq int64
-		var nodes []byte
-		err := scan(&seq, &nodes)
-		found[seq] = nodes
+		var found []byte
+		err := scan(&kind, &seq, &found)
+		if kind == 0 {
+			leaf[seq] = found
+		} else {
+			branch[seq] = found
+		}
 		return err
-	}, string(list))
+	}, jsonList(leaves), jsonList(branches))
 	if err != nil {
-		return nil, fmt.Errorf("read the tree of the journal: %w", err)
+		return nil, nil, fmt.Errorf("read the tree of the journal: %w", err)
 	}
-	return found, nil
+	return leaf, branch, nil
+}
+
+// jsonList is a list of numbers as one parameter.
+func jsonList(numbers []int64) string {
+	text := []byte{'['}
+	for i, n := range numbers {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = strconv.AppendInt(text, n, 10)
+	}
+	return string(append(text, ']'))
 }
 
 // Tree gives the stored hashes of the journal's tree, for proofs and for the head of any earlier size.
-func (r *reader) Tree(ctx context.Context) journal.HashReader { return hashes{ctx, r.leaf, r.branch} }
+func (r *reader) Tree(ctx context.Context) journal.HashReader { return hashes{ctx, r.hashes} }
 
 // Top is the head of the journal as far as it is committed: what a checkpoint says, before anybody signs it.
 func (r *reader) Top(ctx context.Context) (journal.Checkpoint, error) {
@@ -179,7 +184,7 @@ func (w *writer) openTree(ctx context.Context, size uint64) error {
 		return fmt.Errorf("the tree is of %d records, and the journal has %d: it was cut", have, size)
 	}
 	p := &statements{from: w.conn}
-	stored := hashes{ctx, p.prepare(selectLeaves), p.prepare(selectBranches)}
+	stored := hashes{ctx, p.prepare(selectHashes)}
 	if p.err != nil {
 		return p.err
 	}

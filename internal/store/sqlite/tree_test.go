@@ -153,9 +153,9 @@ func TestADamagedTreeProvesNothing(t *testing.T) {
 func TestTheJournalNamesItsKeys(t *testing.T) {
 	dir := t.TempDir()
 	var asked []string
-	s, err := sqlite.Open(t.Context(), dir, sqlite.Options{Origin: "test.example/audit", Key: func(origin string) (string, error) {
-		asked = append(asked, origin)
-		return "key one", nil
+	s, err := sqlite.Open(t.Context(), dir, sqlite.Options{Origin: "test.example/audit", Key: func(origin string, chosen bool) (string, string, error) {
+		asked = append(asked, fmt.Sprint(origin, chosen))
+		return origin, "key one", nil
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -200,7 +200,7 @@ func TestTheJournalNamesItsKeys(t *testing.T) {
 		!strings.Contains(bodies[1], `"event":"journal.key","log_key":"key two"`) || !strings.Contains(bodies[1], `"replaces":"key one"`) {
 		t.Errorf("the records are %q (%v)", bodies, err)
 	}
-	if len(asked) != 1 || asked[0] != "test.example/audit" {
+	if len(asked) != 1 || asked[0] != "test.example/audittrue" {
 		t.Errorf("the key was asked for %q", asked)
 	}
 	storetest.Histories(t, s)

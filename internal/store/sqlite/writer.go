@@ -161,6 +161,9 @@ func (w *writer) finish() error {
 	if _, err := w.commit.ExecContext(background); err != nil {
 		return fmt.Errorf("commit: %w", err)
 	}
+	if err := w.files.note(); err != nil { // the commit is durable, and its waiters are told that nobody knows
+		return err
+	}
 	w.ledger.chain.Commit()
 	w.publish()
 	w.written = 0
