@@ -38,6 +38,7 @@ var layers = []layer{
 	{packages: "internal/contract", sees: "internal/action internal/canonical"},
 	{packages: "internal/identity", sees: "internal/action internal/atomicfile"},
 	{packages: "internal/vault", sees: "internal/action"},
+	{packages: "internal/sealed", sees: "internal/atomicfile"},
 	{packages: "internal/approval", sees: "internal/action internal/canonical"},
 	{packages: "internal/config"},
 	{packages: "internal/crashpoint"},
@@ -52,7 +53,7 @@ var layers = []layer{
 	// Stores keep records and decide nothing.
 	{packages: "internal/store", sees: "internal/action"},
 	{packages: "internal/store/storetest", sees: "internal/action journal internal/store/...", suite: true},
-	{packages: "internal/store/...", sees: "internal/action journal internal/store internal/store/eventlog"},
+	{packages: "internal/store/...", sees: "internal/action internal/sealed journal internal/store internal/store/eventlog"},
 
 	// A probe asks a target outside the line, and reaches executors through an interface of its own.
 	{packages: "internal/probe", sees: "internal/action internal/canonical internal/contract internal/digest"},
