@@ -6,6 +6,7 @@
 //	GET  /v1/actions/{id}          one action: what is known of it, and what a decision would do
 //	POST /v1/actions/{id}/review   record a decision and do what it says
 //	POST /v1/actions/{id}/undo     compensate a completed action as its contract says
+//	POST /v1/actions/{id}/content  show protected content; who reads it and why is recorded first
 //	GET  /metrics                  the figures of the backlog, for Prometheus
 //
 // It is never the agents' door, and the agents' doors have none of this. Who asks is the process at the other end of the
@@ -15,5 +16,6 @@
 // one. A decision records which program opened the door and how well that was verified; it is not signed, so it is no
 // proof that a person made it. Run deed as a user of its own where that matters. Signatures come with approvals.
 //
-// The package shows neither arguments nor bodies, and it decides nothing about an action: the gateway does.
+// The package shows neither arguments nor bodies but to whoever asks for them with a reason, and it decides nothing about an
+// action: the gateway does.
 package operator

@@ -19,13 +19,14 @@ type Problem struct {
 func (s *Server) handler() http.Handler {
 	mux := http.NewServeMux()
 	for pattern, handle := range map[string]func(http.ResponseWriter, *http.Request, Desk){
-		"GET /v1/status":               s.getStatus,
-		"GET /v1/review":               s.getList,
-		"GET /v1/actions/{id}":         s.getAction,
-		"POST /v1/actions/{id}/review": s.postReview,
-		"POST /v1/actions/{id}/undo":   s.postUndo,
-		"GET /metrics":                 s.getMetrics,
-		"/":                            s.nothingHere,
+		"GET /v1/status":                s.getStatus,
+		"GET /v1/review":                s.getList,
+		"GET /v1/actions/{id}":          s.getAction,
+		"POST /v1/actions/{id}/review":  s.postReview,
+		"POST /v1/actions/{id}/undo":    s.postUndo,
+		"POST /v1/actions/{id}/content": s.postContent,
+		"GET /metrics":                  s.getMetrics,
+		"/":                             s.nothingHere,
 	} {
 		mux.Handle(pattern, s.enter(handle))
 	}
@@ -118,6 +119,8 @@ func statusOf(code action.Code) int {
 		return http.StatusForbidden
 	case action.CodeNoSuchAction:
 		return http.StatusNotFound
+	case action.CodeContentErased:
+		return http.StatusGone
 	case action.CodeOverloaded, action.CodeJournalUnavailable, action.CodeVaultLocked:
 		return http.StatusServiceUnavailable
 	case action.CodeInternal:

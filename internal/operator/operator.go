@@ -17,6 +17,8 @@ type Gateway interface {
 	Review(ctx context.Context, by action.Actor, asked action.ReviewAsked) (action.Answer, error)
 	// Undo compensates a completed action. mine would restrict it to actions of the caller's own.
 	Undo(ctx context.Context, call action.Call, id action.ID, mine bool) (action.Answer, error)
+	// ReadContent opens protected content, after it has recorded who reads it and why.
+	ReadContent(ctx context.Context, by action.Actor, asked action.ReadAsked) (action.Content, error)
 }
 
 // Records is what this door reads.

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"deed.dev/deed/internal/sealed"
 	"deed.dev/deed/internal/store"
 	"modernc.org/sqlite"
 )
@@ -91,12 +92,14 @@ func Open(ctx context.Context, dir string, opts Options) (s *Store, err error) {
 	if err != nil {
 		return nil, errors.Join(err, w.close())
 	}
+	r.keys = w.content
 	s = &Store{reader: r, log: opts.Logger, lock: lock, write: w, queue: newQueue(opts.QueueLimit), done: make(chan struct{}), committed: opts.Committed}
 	go s.commitUntilClosed()
 	return s, nil
 }
 
-// OpenReader opens the store in dir for reading only, also while another process holds it. It never writes a record.
+// OpenReader opens the store in dir for reading only, also while another process holds it. It never writes a record, and
+// content stays sealed: reading that is an event, and only a gateway can record it.
 func OpenReader(ctx context.Context, dir string) (*Reader, error) {
 	path := filepath.Join(dir, databaseName)
 	if _, err := os.Stat(path); err != nil {
@@ -113,6 +116,9 @@ func OpenReader(ctx context.Context, dir string) (*Reader, error) {
 type Reader struct{ *reader }
 
 var _ store.Reader = (*Reader)(nil)
+
+// Unseal makes the reader open content from now on. It is for programs that may do so without a record, such as tests.
+func (r *Reader) Unseal(keys *sealed.Keys) { r.keys = keys }
 
 // Close gives the connections back.
 func (r *Reader) Close() error { return r.close() }

@@ -24,7 +24,7 @@ func prepareReads(p *statements) *reads {
 		run: p.prepare(`select id, key, kind, identity, strength, shared, pid, start_ticks, boot_id, executable, digest, via,
 			started_at from runs where id = ?`),
 		result:  p.prepare(`select id, commitment, media_type, size, complete, withheld, repeat_token from results where id = ?`),
-		payload: p.prepare(`select salt, content, commitment from payloads where kind = ? and owner = ?`),
+		payload: p.prepare(`select sealed, commitment from payloads where kind = ? and owner = ?`),
 	}
 }
 

@@ -25,7 +25,8 @@ func testPayloads(t *testing.T, open Opener) {
 
 func payloadRoundTrip(t *testing.T, s store.Store, k *Kit) {
 	contents := map[store.PayloadKind][]byte{
-		store.Arguments: []byte(`{"amount":250}`), store.Operation: {0, 255, '\n'}, store.Answer: {}, store.Repeat: bytes.Repeat([]byte("x"), 1<<20),
+		store.Arguments: []byte(`{"amount":250}`), store.Operation: {0, 255, '\n'}, store.Answer: {}, store.Headers: []byte(`{}`),
+		store.Job: []byte("j"), store.Evidence: []byte("seen"), store.Repeat: bytes.Repeat([]byte("x"), 1<<20),
 	}
 	err := s.Commit(context.Background(), func(tx store.Tx) error {
 		for kind, content := range contents {

@@ -1,0 +1,39 @@
+-- +goose Up
+
+-- Content is sealed from now on. What is there in the clear is sealed when the store is opened, since only the program has
+-- the keys, and this table is dropped when no byte of it is left in the file.
+alter table payloads rename to plain_payloads;
+
+-- sealed holds salt and content: whoever has the commitment and the salt can try guesses.
+create table payloads (
+    kind       text not null check (kind = 'arguments' or kind = 'operation' or kind = 'answer' or kind = 'answer_headers'
+                   or kind = 'repeat' or kind = 'job' or kind = 'evidence'),
+    owner      text not null check (owner <> ''),
+    sealed     blob not null check (length(sealed) >= 65),
+    commitment text not null,
+    unique (kind, owner)
+) strict;
+
+-- Which keys have sealed anything, so that a key file which lacks one is noticed at the start.
+create table content_keys (
+    id text primary key check (id <> '')
+) strict, without rowid;
+
+-- Who was shown content, made from events.
+create table content_reads (
+    seq    integer primary key,
+    action text not null references actions (id),
+    reader text not null check (reader <> ''),
+    why    text not null check (why <> ''),
+    kinds  text not null check (kinds <> ''),
+    at     integer not null
+) strict;
+
+create index content_reads_by_action on content_reads (action);
+
+-- +goose StatementBegin
+create trigger kept_content_reads before delete on content_reads
+begin
+    select raise(abort, 'records are kept');
+end;
+-- +goose StatementEnd
