@@ -110,7 +110,7 @@ func httpContents(r *rig.Rig) (all [][]byte) {
 		r.T.Fatal(err)
 	}
 	defer db.Close()
-	rows, err := db.Query(`select kind, owner, commitment, sealed from payloads`)
+	rows, err := db.Query(`select kind, owner, commitment, lock, sealed from payloads join content_locks using (slot)`)
 	if err != nil {
 		r.T.Fatal(err)
 	}
@@ -118,7 +118,7 @@ func httpContents(r *rig.Rig) (all [][]byte) {
 	for rows.Next() {
 		var p sealed.Place
 		var value []byte
-		if err := rows.Scan(&p.Kind, &p.Owner, &p.Commitment, &value); err != nil {
+		if err := rows.Scan(&p.Kind, &p.Owner, &p.Commitment, &p.Lock, &value); err != nil {
 			r.T.Fatal(err)
 		}
 		salted, err := keys.Open(p, value)

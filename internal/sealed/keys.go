@@ -1,7 +1,6 @@
 package sealed
 
 import (
-	"crypto/cipher"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
@@ -30,7 +29,6 @@ const (
 // Key is one key. It prints as its identifier, with every verb and inside everything that holds it.
 type Key struct {
 	id     keyID
-	aead   cipher.AEAD
 	secret func() []byte // fmt looks into a slice that nobody exported, and not into a function
 }
 
@@ -115,11 +113,7 @@ func (k *Keys) IDs() (ids []string) {
 func (k *Keys) Rotate() error {
 	secret := make([]byte, keyBytes)
 	rand.Read(secret)
-	key, err := newKey(secret)
-	if err != nil {
-		return err
-	}
-	return k.write(slices.Insert(slices.Clone(*k.all.Load()), 0, key))
+	return k.write(slices.Insert(slices.Clone(*k.all.Load()), 0, newKey(secret)))
 }
 
 // Retire drops the older keys that nothing needs any more. The one that seals stays.
@@ -165,21 +159,14 @@ func parseKey(line string) (*Key, error) {
 	if err != nil || len(secret) != keyBytes || !strings.HasPrefix(id, idPrefix) {
 		return nil, fmt.Errorf("want an identifier and %d bytes in base64", keyBytes)
 	}
-	key, err := newKey(secret)
-	if err != nil {
-		return nil, err
-	}
+	key := newKey(secret)
 	if key.ID() != id {
 		return nil, errors.New("the key is not the one that its identifier was made from")
 	}
 	return key, nil
 }
 
-func newKey(secret []byte) (*Key, error) {
-	aead, err := chacha20poly1305.NewX(secret)
-	if err != nil {
-		return nil, err
-	}
+func newKey(secret []byte) *Key {
 	sum := sha256.Sum256(append([]byte("deed-content-key/1\x00"), secret...))
-	return &Key{id: keyID(sum[:idBytes]), aead: aead, secret: func() []byte { return secret }}, nil
+	return &Key{id: keyID(sum[:idBytes]), secret: func() []byte { return secret }}
 }

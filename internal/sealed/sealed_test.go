@@ -19,7 +19,16 @@ import (
 	"deed.dev/deed/internal/sealed"
 )
 
-var place = sealed.Place{Kind: "answer", Owner: "result_1", Commitment: "sha256-salted:00"}
+var place = sealed.Place{Kind: "answer", Owner: "result_1", Commitment: "sha256-salted:00", Lock: sealed.NewLock()}
+
+func seal(t testing.TB, k *sealed.Keys, p sealed.Place, content []byte) []byte {
+	t.Helper()
+	value, err := k.Seal(p, content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return value
+}
 
 func make1(t *testing.T) *sealed.Keys {
 	t.Helper()
@@ -45,14 +54,14 @@ func TestContentComesBack(t *testing.T) {
 	t.Parallel()
 	k := make1(t)
 	for _, content := range [][]byte{{}, []byte("x"), bytes.Repeat([]byte("canary "), 10_000)} {
-		value := k.Seal(place, content)
+		value := seal(t, k, place, content)
 		if len(value) != len(content)+sealed.Overhead {
 			t.Errorf("%d bytes are sealed as %d", len(content), len(value))
 		}
 		if bytes.Contains(value, []byte("canary")) {
 			t.Error("the content stands in the sealed value")
 		}
-		if bytes.Equal(value, k.Seal(place, content)) {
+		if bytes.Equal(value, seal(t, k, place, content)) {
 			t.Error("one content was sealed to one value twice")
 		}
 		got, err := read(t, k.Path()).Open(place, value)
@@ -66,13 +75,29 @@ func TestContentComesBack(t *testing.T) {
 func TestAValueOpensInItsPlaceAlone(t *testing.T) {
 	t.Parallel()
 	k := make1(t)
-	value := k.Seal(place, []byte("content"))
+	value := seal(t, k, place, []byte("content"))
+	zero := make([]byte, sealed.LockBytes)
+	for _, lock := range [][]byte{nil, {}, zero, sealed.NewLock(), place.Lock[:31], append(bytes.Clone(place.Lock), 0)} {
+		other := place
+		if other.Lock = lock; bytes.Equal(lock, place.Lock) {
+			t.Fatal("a lock came twice")
+		}
+		if got, err := k.Open(other, value); !errors.Is(err, sealed.ErrDamaged) || got != nil {
+			t.Errorf("with the lock %x: %q, %v", lock, got, err)
+		}
+		if len(lock) != sealed.LockBytes {
+			if value, err := k.Seal(other, nil); err == nil {
+				t.Errorf("sealed with the lock %x: %x", lock, value)
+			}
+		}
+	}
 	for _, other := range []sealed.Place{
 		{}, {Kind: "headers", Owner: place.Owner, Commitment: place.Commitment}, {Kind: place.Kind, Owner: "result_2", Commitment: place.Commitment},
 		{Kind: place.Kind, Owner: place.Owner, Commitment: "sha256-salted:01"}, {Kind: place.Kind, Owner: place.Owner},
 		{Kind: "answe", Owner: "rresult_1", Commitment: place.Commitment}, {Kind: "answerresult_1", Owner: "", Commitment: place.Commitment},
 		{Kind: place.Owner, Owner: place.Kind, Commitment: place.Commitment},
 	} {
+		other.Lock = place.Lock
 		if got, err := k.Open(other, value); !errors.Is(err, sealed.ErrDamaged) || got != nil {
 			t.Errorf("in %+v: %q, %v", other, got, err)
 		}
@@ -83,7 +108,7 @@ func TestAValueOpensInItsPlaceAlone(t *testing.T) {
 func TestAChangedValueDoesNotOpen(t *testing.T) {
 	t.Parallel()
 	k := make1(t)
-	value := k.Seal(place, []byte("content"))
+	value := seal(t, k, place, []byte("content"))
 	for i := range value {
 		changed := bytes.Clone(value)
 		changed[i] ^= 1
@@ -105,7 +130,7 @@ func TestAChangedValueDoesNotOpen(t *testing.T) {
 func TestAnotherKeyOpensNothing(t *testing.T) {
 	t.Parallel()
 	k := make1(t)
-	got, err := make1(t).Open(place, k.Seal(place, []byte("content")))
+	got, err := make1(t).Open(place, seal(t, k, place, []byte("content")))
 	if !errors.Is(err, sealed.ErrNoKey) || got != nil || !strings.Contains(err.Error(), k.Current().ID()) {
 		t.Errorf("%q, %v; want that the key %s is not there", got, err, k.Current().ID())
 	}
@@ -124,7 +149,7 @@ func TestRotation(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		values, ids = append(values, k.Seal(place, []byte{byte(i)})), append([]string{k.Current().ID()}, ids...)
+		values, ids = append(values, seal(t, k, place, []byte{byte(i)})), append([]string{k.Current().ID()}, ids...)
 	}
 	for _, keys := range []*sealed.Keys{k, read(t, k.Path())} {
 		if !slices.Equal(keys.IDs(), ids) || keys.Current().ID() != ids[0] {
@@ -280,10 +305,10 @@ func FuzzOpen(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.Add(k.Seal(place, []byte("content")))
+	f.Add(seal(f, k, place, []byte("content")))
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, value []byte) {
-		if got, err := k.Open(sealed.Place{Kind: "another"}, value); err == nil || got != nil {
+		if got, err := k.Open(sealed.Place{Kind: "another", Lock: place.Lock}, value); err == nil || got != nil {
 			t.Errorf("%x opened as %q", value, got)
 		}
 	})
@@ -299,7 +324,7 @@ func BenchmarkSealAndOpen(b *testing.B) {
 			content := make([]byte, size)
 			b.SetBytes(int64(size))
 			for b.Loop() {
-				if _, err := k.Open(place, k.Seal(place, content)); err != nil {
+				if _, err := k.Open(place, seal(b, k, place, content)); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -1,7 +1,10 @@
 package sealed
 
 import (
+	"crypto/cipher"
+	"crypto/hmac"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -16,7 +19,8 @@ const (
 	// Overhead is how many bytes a sealed value is longer than its content.
 	Overhead = header + chacha20poly1305.Overhead
 
-	domain = "deed-sealed/1\x00"
+	domain     = "deed-sealed/1\x00"
+	lockDomain = "deed-sealed-lock/1\x00"
 )
 
 // Errors that callers tell apart.
@@ -32,6 +36,30 @@ type Place struct {
 	Kind       string
 	Owner      string
 	Commitment string
+	Lock       []byte // see NewLock
+}
+
+// NewLock makes a lock: 32 random bytes that go into the key of every value which is sealed with it. Whoever destroys a lock
+// makes these values unreadable for good, wherever copies of them are left. The place of a lock has to be one that can be
+// overwritten.
+func NewLock() []byte {
+	lock := make([]byte, LockBytes)
+	rand.Read(lock)
+	return lock
+}
+
+// LockBytes is the size of a lock.
+const LockBytes = 32
+
+// cipher is the one for values of this place. Without its lock, the key does not open them.
+func (k *Key) cipher(p Place) (cipher.AEAD, error) {
+	if len(p.Lock) != LockBytes {
+		return nil, ErrDamaged
+	}
+	h := hmac.New(sha256.New, k.secret())
+	h.Write([]byte(lockDomain))
+	h.Write(p.Lock)
+	return chacha20poly1305.NewX(h.Sum(nil))
 }
 
 // bound is the additional data: the header and the place, each part with its length, so that no two places are spelled
@@ -46,15 +74,19 @@ func (p Place) bound(head []byte) []byte {
 	return b
 }
 
-// Seal encrypts content for a place, with the newest key.
-func (k *Keys) Seal(p Place, content []byte) []byte {
+// Seal encrypts content for a place, with the newest key. Its error is a lock that is none.
+func (k *Keys) Seal(p Place, content []byte) ([]byte, error) {
 	key := k.Current()
+	aead, err := key.cipher(p)
+	if err != nil {
+		return nil, err
+	}
 	value := make([]byte, header, header+len(content)+chacha20poly1305.Overhead)
 	value[0] = version
 	copy(value[1:], key.id[:])
 	head, nonce := value[:1+idBytes], value[1+idBytes:header]
 	rand.Read(nonce) // it never fails: Go ends the program rather than go on without randomness
-	return key.aead.Seal(value, nonce, content, p.bound(head))
+	return aead.Seal(value, nonce, content, p.bound(head)), nil
 }
 
 // Open gives the content of a value that was sealed for this place. It is ErrNoKey or ErrDamaged otherwise, and gives
@@ -68,7 +100,11 @@ func (k *Keys) Open(p Place, value []byte) ([]byte, error) {
 	if !ok {
 		return nil, fmt.Errorf("%w: it is %s", ErrNoKey, keyID(head[1:]))
 	}
-	content, err := key.aead.Open([]byte{}, nonce, value[header:], p.bound(head))
+	aead, err := key.cipher(p)
+	if err != nil {
+		return nil, err
+	}
+	content, err := aead.Open([]byte{}, nonce, value[header:], p.bound(head))
 	if err != nil {
 		return nil, ErrDamaged
 	}

@@ -264,8 +264,14 @@ func TestChangedPayloadsAreFound(t *testing.T) {
 	salt := make([]byte, 16)
 	sum := sha256.Sum256(slices.Concat([]byte("deed-commitment/1\x00"), salt, []byte("false")))
 	place := sealed.Place{Kind: "answer", Owner: string(result.ID), Commitment: "sha256-salted:" + hex.EncodeToString(sum[:])}
-	if _, err := db.Exec(`update payloads set sealed = ?, commitment = ? where owner = ?`,
-		keys.Seal(place, append(salt, "false"...)), place.Commitment, place.Owner); err != nil {
+	if err := db.QueryRow(`select lock from payloads join content_locks using (slot) where owner = ?`, place.Owner).Scan(&place.Lock); err != nil {
+		t.Fatal(err)
+	}
+	forged, err := keys.Seal(place, append(salt, "false"...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Exec(`update payloads set sealed = ?, commitment = ? where owner = ?`, forged, place.Commitment, place.Owner); err != nil {
 		t.Fatal(err)
 	}
 	if _, body, err := s.Result(context.Background(), result.ID); err == nil || body != nil || !strings.Contains(err.Error(), "not what the journal committed to") {

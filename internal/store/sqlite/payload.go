@@ -32,8 +32,8 @@ func commit(salt, content []byte) action.Commitment {
 }
 
 // seal seals salt and content for the row that they stand in.
-func (w *writer) seal(kind, owner string, c action.Commitment, salt, content []byte) []byte {
-	return w.content.Seal(sealed.Place{Kind: kind, Owner: owner, Commitment: string(c)}, slices.Concat(salt, content))
+func (w *writer) seal(kind, owner string, c action.Commitment, lock, salt, content []byte) ([]byte, error) {
+	return w.content.Seal(sealed.Place{Kind: kind, Owner: owner, Commitment: string(c), Lock: lock}, slices.Concat(salt, content))
 }
 
 // PutPayload implements store.Tx. A payload is written once.
@@ -47,28 +47,45 @@ func (t *tx) PutPayload(kind store.PayloadKind, owner string, content []byte) (a
 		content = []byte{} // a null content would be no content at all
 	}
 	c := commit(salt, content)
-	if err := t.note(t.w.noteKey()); err != nil {
-		return "", fmt.Errorf("note which key seals: %w", err)
-	}
-	_, err := t.w.putPayload.ExecContext(background, string(kind), owner, t.w.seal(string(kind), owner, c, salt, content), string(c))
-	if err := t.note(err); err != nil {
-		return "", fmt.Errorf("keep the %s of %s: %w", kind, owner, stale(err))
+	if err := t.putSealed(string(kind), owner, c, salt, content); err != nil {
+		return "", fmt.Errorf("keep the %s of %s: %w", kind, owner, err)
 	}
 	t.w.written++
 	return c, nil
 }
 
-// Erase implements store.Tx. secure_delete makes SQLite overwrite what it held, and the WAL is emptied after the commit.
+func (t *tx) putSealed(kind, owner string, c action.Commitment, salt, content []byte) error {
+	if err := t.note(t.w.noteKey()); err != nil {
+		return err
+	}
+	lock, err := t.ownLock()
+	if err := t.note(err); err != nil {
+		return err
+	}
+	value, err := t.w.seal(kind, owner, c, lock.lock, salt, content)
+	if err != nil {
+		return err
+	}
+	_, err = t.w.putPayload.ExecContext(background, kind, owner, value, string(c), lock.slot)
+	return stale(t.note(err))
+}
+
+// Erase implements store.Tx. The row is deleted, its lock is destroyed at the end of the change, and the WAL, which holds
+// pages as they were before, is emptied after the commit.
 func (t *tx) Erase(kind store.PayloadKind, owner string) error {
 	if err := t.usable(); err != nil {
 		return err
 	}
-	_, err := t.w.erasePayload.ExecContext(background, string(kind), owner)
+	err := many(background, t.w.erasePayload, func(scan func(...any) error) error {
+		var slot int64
+		err := scan(&slot)
+		t.undone = append(t.undone, slot)
+		return err
+	}, string(kind), owner)
 	if err := t.note(err); err != nil {
 		return fmt.Errorf("erase the %s of %s: %w", kind, owner, err)
 	}
 	t.w.written++
-	t.w.erased = true
 	return nil
 }
 
@@ -96,15 +113,15 @@ func (r *reader) Payload(ctx context.Context, kind store.PayloadKind, owner stri
 
 // content opens a payload and checks it against the commitment beside it.
 func (r *reader) content(ctx context.Context, kind store.PayloadKind, owner string) (content []byte, c action.Commitment, err error) {
-	var value []byte
-	err = one(ctx, r.payload, func(scan func(...any) error) error { return scan(&value, &c) }, string(kind), owner)
+	var value, lock []byte
+	err = one(ctx, r.payload, func(scan func(...any) error) error { return scan(&value, &c, &lock) }, string(kind), owner)
 	if err != nil {
 		return nil, "", about(err, string(kind)+" of", owner)
 	}
 	if r.keys == nil {
 		return nil, "", fmt.Errorf("the %s of %s: %w", kind, owner, store.ErrSealed)
 	}
-	opened, err := r.keys.Open(sealed.Place{Kind: string(kind), Owner: owner, Commitment: string(c)}, value)
+	opened, err := r.keys.Open(sealed.Place{Kind: string(kind), Owner: owner, Commitment: string(c), Lock: lock}, value)
 	switch {
 	case errors.Is(err, sealed.ErrNoKey):
 		return nil, "", fmt.Errorf("the %s of %s cannot be opened: %w. Restore %s from its backup", kind, owner, err, r.keys.Path())

@@ -135,8 +135,15 @@ func (w *writer) sealSome(ctx context.Context) (more bool, err error) {
 		}
 	}
 	for _, p := range found {
-		value := w.seal(p.kind, p.owner, p.commitment, p.salt, p.content)
-		if _, err := w.putPayload.ExecContext(ctx, p.kind, p.owner, value, string(p.commitment)); err != nil {
+		lock, err := w.newLock() // each its own: nobody knows which of them go together
+		if err != nil {
+			return false, err
+		}
+		value, err := w.seal(p.kind, p.owner, p.commitment, lock.lock, p.salt, p.content)
+		if err != nil {
+			return false, err
+		}
+		if _, err := w.putPayload.ExecContext(ctx, p.kind, p.owner, value, string(p.commitment), lock.slot); err != nil {
 			return false, err
 		}
 		if _, err := w.conn.ExecContext(ctx, `delete from plain_payloads where rowid = ?`, p.row); err != nil {

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"deed.dev/deed/internal/action"
 	"deed.dev/deed/internal/sealed"
@@ -112,11 +113,11 @@ func TestTheSaltIsSealedToo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var value []byte
-	if err := byHand(t, dir).QueryRow(`select sealed from payloads`).Scan(&value); err != nil {
+	var value, lock []byte
+	if err := byHand(t, dir).QueryRow(`select sealed, lock from payloads join content_locks using (slot)`).Scan(&value, &lock); err != nil {
 		t.Fatal(err)
 	}
-	salted, err := keys.Open(sealed.Place{Kind: "answer", Owner: "result_1", Commitment: string(c)}, value)
+	salted, err := keys.Open(sealed.Place{Kind: "answer", Owner: "result_1", Commitment: string(c), Lock: lock}, value)
 	if err != nil || len(salted) != 16+4 { // that the search above would have found it
 		t.Fatalf("%d bytes, %v", len(salted), err)
 	}
@@ -140,7 +141,7 @@ func plainStore(t *testing.T, n int) (dir string, contents map[string][]byte) {
 	db := byHand(t, dir)
 	defer db.Close()
 	for _, statement := range []string{
-		`drop table payloads`, `drop table content_keys`, `drop table content_reads`, `delete from goose_db_version where version_id = 6`,
+		`drop table payloads`, `drop table content_locks`, `drop table content_keys`, `drop table content_reads`, `delete from goose_db_version where version_id = 6`,
 		`create table payloads (kind text not null, owner text not null check (owner <> ''), salt blob not null check (length(salt) = 16),
 			content blob not null, commitment text not null, unique (kind, owner)) strict`,
 	} {
@@ -255,8 +256,16 @@ func breakOff(t *testing.T, dir string, moved int) {
 		if err := db.QueryRow(`select owner, salt, content, commitment from plain_payloads limit 1`).Scan(&owner, &salt, &content, &c); err != nil {
 			t.Fatal(err)
 		}
-		value := keys.Seal(sealed.Place{Kind: "answer", Owner: owner, Commitment: c}, append(salt, content...))
-		if _, err := db.Exec(`insert into payloads values ('answer', ?, ?, ?); delete from plain_payloads where owner = ?`, owner, value, c, owner); err != nil {
+		lock := sealed.NewLock()
+		value, err := keys.Seal(sealed.Place{Kind: "answer", Owner: owner, Commitment: c, Lock: lock}, append(salt, content...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, e1 := db.Exec(`insert into content_locks (lock) values (?)`, lock)
+		_, e2 := db.Exec(`insert into payloads values ('answer', ?, ?, ?, (select max(slot) from content_locks))`, owner, value, c)
+		_, e3 := db.Exec(`delete from plain_payloads where owner = ?`, owner)
+		_, e4 := db.Exec(`insert or ignore into content_keys values (?)`, keys.Current().ID())
+		if err := errors.Join(e1, e2, e3, e4); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -394,65 +403,190 @@ func TestARotationThatFailsChangesNothing(t *testing.T) {
 	wantContent(t, openIn(t, dir, storetest.Options{}), store.Answer, "result_1", []byte("still"))
 }
 
-// Retention takes content and salt out of the files, the WAL included, at once: not even somebody who has the keys finds
-// them. Content that stays is still there. (AU-27, SS-05)
-func TestErasedContentIsGoneFromTheFiles(t *testing.T) {
-	dir := t.TempDir()
-	s := openIn(t, dir, storetest.Options{})
-	random := rand.New(rand.NewPCG(1, 2))
-	const n = 400
-	contents := map[string][]byte{}
-	for i := range n {
-		owner := fmt.Sprintf("result_%03d", i)
-		contents[owner] = bytes.Repeat([]byte{byte(i)}, 20+random.IntN([]int{100, 3000, 12_000}[i%3]))
-		put(t, s, store.Answer, owner, contents[owner])
-	}
+// erasedRow is what is known of a row before it is erased.
+type erasedRow struct {
+	place sealed.Place
+	value []byte
+}
+
+func rowsOf(t testing.TB, dir string) map[string]erasedRow {
+	t.Helper()
 	db := byHand(t, dir)
-	values := map[string][]byte{}
-	rows, err := db.Query(`select owner, sealed from payloads`)
+	defer db.Close()
+	rows, err := db.Query(`select kind, owner, sealed, commitment, lock from payloads join content_locks using (slot)`)
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer rows.Close()
+	all := map[string]erasedRow{}
 	for rows.Next() {
-		var owner string
-		var value []byte
-		if err := rows.Scan(&owner, &value); err != nil {
+		var r erasedRow
+		if err := rows.Scan(&r.place.Kind, &r.place.Owner, &r.value, &r.place.Commitment, &r.place.Lock); err != nil {
 			t.Fatal(err)
 		}
-		values[owner] = value
+		all[r.place.Kind+" "+r.place.Owner] = r
 	}
-	if err := errors.Join(rows.Err(), rows.Close(), db.Close()); err != nil || len(values) != n {
-		t.Fatalf("%d values, %v", len(values), err)
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
 	}
-	order := random.Perm(n)
-	for len(order) > 0 {
-		some := order[:min(len(order), 1+random.IntN(30))]
-		order = order[len(some):]
-		if err := s.Commit(t.Context(), func(tx store.Tx) error {
-			for _, i := range some {
-				if err := tx.Erase(store.Answer, fmt.Sprintf("result_%03d", i)); err != nil {
+	return all
+}
+
+func erase(t testing.TB, s store.Store, kind store.PayloadKind, owners ...string) {
+	t.Helper()
+	err := s.Commit(context.Background(), func(tx store.Tx) error {
+		for _, owner := range owners {
+			if err := tx.Erase(kind, owner); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// AU-27, SS-05: what retention erased cannot be opened any more by anybody, whoever has the key file and every byte of the
+// database and its WAL: the lock is gone from all of them. Rows of all sizes come and go in any order, so that SQLite
+// moves them from page to page and leaves bytes of them behind. What stays can be read.
+func TestErasedContentIsGoneForGood(t *testing.T) {
+	dir := t.TempDir()
+	s := openIn(t, dir, storetest.Options{})
+	random := rand.New(rand.NewPCG(1, 2))
+	contents, erased := map[string][]byte{}, map[string]erasedRow{}
+	var live []string
+	for round := range 60 {
+		err := s.Commit(t.Context(), func(tx store.Tx) error {
+			for range 30 {
+				owner := fmt.Sprintf("result_%d", len(contents)+len(erased))
+				contents[owner] = bytes.Repeat([]byte{byte(round)}, random.IntN([]int{100, 400, 9000}[round%3]))
+				live = append(live, owner)
+				if _, err := tx.PutPayload(store.Answer, owner, contents[owner]); err != nil {
 					return err
 				}
 			}
 			return nil
-		}); err != nil {
+		})
+		if err != nil {
 			t.Fatal(err)
 		}
-		all := raw(t, dir)
-		for _, i := range some {
-			owner := fmt.Sprintf("result_%03d", i)
-			value := values[owner]
-			for part := 0; part+24 <= len(value); part += 24 {
-				if at := bytes.Index(all, value[part:part+24]); at >= 0 {
-					t.Fatalf("bytes %d of the erased value of %s are left at %d of the files", part, owner, at)
-				}
-			}
+		random.Shuffle(len(live), func(i, j int) { live[i], live[j] = live[j], live[i] })
+		some := live[:random.IntN(min(len(live), 45))]
+		live = live[len(some):]
+		before := rowsOf(t, dir)
+		erase(t, s, store.Answer, some...)
+		for _, owner := range some {
+			erased[owner] = before["answer "+owner]
 			delete(contents, owner)
 		}
-		for owner, content := range contents {
-			if i := random.IntN(20); i == 0 {
-				wantContent(t, s, store.Answer, owner, content)
+		if round%10 != 9 {
+			continue
+		}
+		all := raw(t, dir)
+		for owner, row := range erased {
+			if at := bytes.Index(all, row.place.Lock); at >= 0 {
+				t.Fatalf("round %d: the lock of %s, which is erased, is at byte %d of the files", round, owner, at)
 			}
+		}
+		for owner, content := range contents {
+			wantContent(t, s, store.Answer, owner, content)
+		}
+	}
+	if len(erased) < 500 || len(contents) < 100 {
+		t.Fatalf("only %d were erased and %d stay", len(erased), len(contents))
+	}
+	// That a lock is what it takes.
+	keys, err := sealed.Read(filepath.Join(dir, sqlite.KeysName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for owner, row := range erased {
+		if _, err := keys.Open(row.place, row.value); err != nil {
+			t.Fatalf("%s with its lock: %v", owner, err)
+		}
+		row.place.Lock = make([]byte, sealed.LockBytes)
+		if _, err := keys.Open(row.place, row.value); !errors.Is(err, sealed.ErrDamaged) {
+			t.Fatalf("%s without its lock: %v", owner, err)
+		}
+	}
+}
+
+// What was sealed in one change shares a lock. What stays of it can still be read, under another.
+func TestErasingOneOfAChangeKeepsTheOthers(t *testing.T) {
+	dir := t.TempDir()
+	s := openIn(t, dir, storetest.Options{})
+	err := s.Commit(t.Context(), func(tx store.Tx) error {
+		for _, owner := range []string{"result_1", "result_2", "result_3"} {
+			if _, err := tx.PutPayload(store.Answer, owner, []byte(owner)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := rowsOf(t, dir)
+	if !bytes.Equal(before["answer result_1"].place.Lock, before["answer result_2"].place.Lock) {
+		t.Error("one change has two locks")
+	}
+	if _, err := byHand(t, dir).Exec(`update payloads set sealed = zeroblob(100) where owner = 'result_3'`); err != nil {
+		t.Fatal(err)
+	}
+	erase(t, s, store.Answer, "result_1")
+	if bytes.Contains(raw(t, dir), before["answer result_1"].place.Lock) {
+		t.Error("the lock is still there")
+	}
+	wantContent(t, s, store.Answer, "result_2", []byte("result_2"))
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	wantContent(t, openIn(t, dir, storetest.Options{}), store.Answer, "result_2", []byte("result_2"))
+}
+
+// A change that erases and then fails has erased nothing.
+func TestAFailedChangeErasesNothing(t *testing.T) {
+	s := openIn(t, t.TempDir(), storetest.Options{})
+	put(t, s, store.Answer, "result_1", []byte("kept"))
+	no := errors.New("no")
+	err := s.Commit(t.Context(), func(tx store.Tx) error {
+		return errors.Join(tx.Erase(store.Answer, "result_1"), no)
+	})
+	if !errors.Is(err, no) {
+		t.Fatal(err)
+	}
+	wantContent(t, s, store.Answer, "result_1", []byte("kept"))
+}
+
+// While another process reads, the WAL cannot be cut. It is done with a later commit, and nobody waits for it.
+func TestTheWALIsEmptiedWhenTheReaderIsGone(t *testing.T) {
+	dir := t.TempDir()
+	s := openIn(t, dir, storetest.Options{})
+	put(t, s, store.Answer, "result_1", []byte("x"))
+	lock := rowsOf(t, dir)["answer result_1"].place.Lock
+	reading, err := byHand(t, dir).Begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var n int
+	if err := reading.QueryRow(`select count(*) from payloads`).Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	begun := time.Now()
+	erase(t, s, store.Answer, "result_1")
+	if took := time.Since(begun); took > 3*time.Second {
+		t.Errorf("erasing waited %s for a reader", took)
+	}
+	if err := reading.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(20 * time.Second); bytes.Contains(raw(t, dir), lock); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the lock stays in the WAL")
+		}
+		if err := s.Commit(t.Context(), func(tx store.Tx) error { return tx.Lease("own_1", time.Minute) }); err != nil {
+			t.Fatal(err)
 		}
 	}
 }

@@ -30,6 +30,7 @@ type writer struct {
 
 	*reads
 	claims *claims
+	locks  *locks
 	rows   *projector
 	ledger *ledger
 	keys   *keyRows
@@ -100,9 +101,10 @@ func (w *writer) prepare() error {
 	w.begin, w.commit, w.rollback = p.prepare(`begin immediate`), p.prepare(`commit`), p.prepare(`rollback`)
 	w.save, w.undo, w.release = p.prepare(`savepoint change`), p.prepare(`rollback to change`), p.prepare(`release change`)
 	w.ledger = prepareLedger(p)
-	w.putPayload = p.prepare(`insert into payloads (kind, owner, sealed, commitment) values (?, ?, ?, ?)`)
+	w.putPayload = p.prepare(`insert into payloads (kind, owner, sealed, commitment, slot) values (?, ?, ?, ?, ?)`)
+	w.locks = prepareLocks(p)
 	w.putKey = p.prepare(`insert into content_keys (id) values (?) on conflict do nothing`)
-	w.erasePayload = p.prepare(`delete from payloads where kind = ? and owner = ?`)
+	w.erasePayload = p.prepare(`delete from payloads where kind = ? and owner = ? returning slot`)
 	w.putContract = p.prepare(`insert into contracts (digest, tool, text) values (?, ?, ?) on conflict (digest) do nothing`)
 	w.contractText = p.prepare(`select text from contracts where digest = ?`)
 	w.reads = prepareReads(p)
@@ -159,7 +161,10 @@ func (t *tx) do(change func(store.Tx) error) (err error) {
 	if err := change(t); err != nil {
 		return err
 	}
-	return t.refused
+	if t.refused != nil {
+		return t.refused
+	}
+	return t.destroyLocks()
 }
 
 // finish makes the batch durable: one commit, one sync.
