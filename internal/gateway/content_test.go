@@ -7,11 +7,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"deed.dev/deed/internal/action"
 	"deed.dev/deed/internal/gateway"
 	"deed.dev/deed/internal/gateway/rig"
 	"deed.dev/deed/internal/store"
+	"deed.dev/deed/journal"
 	"deed.dev/deed/lab/provider"
 )
 
@@ -181,5 +183,50 @@ func TestReadingsAreRebuilt(t *testing.T) {
 	var s store.Reader = r.Store
 	if _, err := s.Payload(t.Context(), store.Arguments, string(r.Stored(id).Intent)); err != nil {
 		t.Error(err)
+	}
+}
+
+// Retention: what was kept for as long as the contract says is gone from the record and from the files, salts included. The
+// journal keeps its commitments and verifies, and whoever asks for the content is told that it is erased. (AU-27, ST-13)
+func TestErasureLeavesTheJournalWhole(t *testing.T) {
+	t.Parallel()
+	contracts := strings.NewReplacer("keep_result: 30d", "keep_result: 1s", "attach_for: 15m", "attach_for: 500ms").Replace(rig.Usual)
+	r := rig.New(t, rig.Options{Contracts: contracts})
+	act := r.Call("charge", `{"amount":700,"customer":"cus_7"}`).Do().Action
+	if _, err := r.Gateway.ReadContent(t.Context(), contentReader(), action.ReadAsked{Action: act.ID, Why: "in time"}); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(httpContents(r)); n < 3 {
+		t.Fatalf("%d payloads are kept", n)
+	}
+	time.Sleep(time.Until(act.FinishedAt.Add(1100 * time.Millisecond))) // as long as it is kept
+	ctx, cancel := context.WithCancel(t.Context())
+	over := make(chan struct{})
+	go func() { defer close(over); r.Gateway.Run(ctx) }()
+	for deadline := time.Now().Add(15 * time.Second); !r.Stored(act.ID).Purged; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("nothing was erased")
+		}
+	}
+	cancel()
+	<-over
+	if left := httpContents(r); len(left) != 0 {
+		t.Errorf("%d payloads are left: %q", len(left), left)
+	}
+	got, err := r.Gateway.ReadContent(t.Context(), contentReader(), action.ReadAsked{Action: act.ID, Why: "too late"})
+	if readCode(err) != action.CodeContentErased || got.Arguments != nil || !strings.Contains(err.Error(), "Nothing was shown") {
+		t.Errorf("after the erasure: %+v, %v", got, err)
+	}
+	found, err := journal.Verify(strings.NewReader(r.Export()))
+	if err != nil || found.Bad != nil || found.RecordsChecked == 0 {
+		t.Errorf("the journal: %+v, %v", found, err)
+	}
+	kinds := rig.Kinds(r.EventsOf(act.ID))
+	if !slices.Contains(kinds, "action.purged") || !slices.Contains(kinds, "content.read") || !strings.Contains(r.Export(), string(act.Operation)) {
+		t.Errorf("the journal has %v", kinds)
+	}
+	r.Restart("")
+	if !r.Stored(act.ID).Purged {
+		t.Error("after a restart it is not erased")
 	}
 }
