@@ -20,6 +20,7 @@ type desk interface {
 	Decide(ctx context.Context, id action.ID, asked operator.Decision) (action.Status, error)
 	Undo(ctx context.Context, id action.ID) (action.Status, error)
 	Content(ctx context.Context, id action.ID, asked operator.Reading) (operator.Content, error)
+	RotateContentKey(ctx context.Context) (operator.ContentKey, error)
 }
 
 // atDesk uses the gateway that runs, or else one inside this process.

@@ -102,3 +102,32 @@ func (s *Server) postContent(w http.ResponseWriter, r *http.Request, d Desk) {
 func (c *Client) Content(ctx context.Context, id action.ID, asked Reading) (found Content, err error) {
 	return found, c.do(ctx, http.MethodPost, "/v1/actions/"+string(id)+"/content", asked, &found)
 }
+
+// ContentKey names the key that seals.
+type ContentKey struct {
+	ID string `json:"key_id"`
+}
+
+// RotateContentKey makes a new key, which seals content from now on.
+func (d Desk) RotateContentKey(ctx context.Context) (ContentKey, error) {
+	id, err := d.o.RotateContentKey(ctx)
+	if err != nil {
+		return ContentKey{}, action.Errorf(action.CodeInternal, "no new content key was made, and the one that was there goes on; deed's log says why").Because(err)
+	}
+	d.o.Log.Info("a new content key was made", "key_id", id, "by", d.By.String())
+	return ContentKey{id}, nil
+}
+
+func (s *Server) postContentKey(w http.ResponseWriter, r *http.Request, d Desk) {
+	if s.o.RotateContentKey == nil {
+		s.nothingHere(w, r, d)
+		return
+	}
+	made, err := d.RotateContentKey(r.Context())
+	s.answer(w, made, err)
+}
+
+// RotateContentKey asks for a new content key.
+func (c *Client) RotateContentKey(ctx context.Context) (made ContentKey, err error) {
+	return made, c.do(ctx, http.MethodPost, "/v1/content-key", nil, &made)
+}

@@ -7,6 +7,7 @@
 //	POST /v1/actions/{id}/review   record a decision and do what it says
 //	POST /v1/actions/{id}/undo     compensate a completed action as its contract says
 //	POST /v1/actions/{id}/content  show protected content; who reads it and why is recorded first
+//	POST /v1/content-key           make a new key for protected content; the older ones stay
 //	GET  /metrics                  the figures of the backlog, for Prometheus
 //
 // It is never the agents' door, and the agents' doors have none of this. Who asks is the process at the other end of the

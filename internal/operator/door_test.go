@@ -41,7 +41,7 @@ func newStage(t *testing.T) *stage {
 	s.must(err)
 	s.must(os.Chmod(s.socket, 0o600))
 	door := operator.New(operator.Options{
-		Gateway: s.Gateway, Records: s.Store, NotFound: store.ErrNotFound, Log: slog.New(slog.DiscardHandler),
+		Gateway: s.Gateway, Records: s.Store, NotFound: store.ErrNotFound, RotateContentKey: s.Store.RotateContentKey, Log: slog.New(slog.DiscardHandler),
 		Status: func(context.Context) (operator.Status, error) { return operator.Status{Running: true}, nil },
 	})
 	ctx, cancel := context.WithCancel(context.Background())
@@ -302,5 +302,26 @@ func TestContentIsShownForAReason(t *testing.T) {
 	}
 	if reads != 1 || strings.Contains(s.Export(), "canary") {
 		t.Errorf("%d readings are on record", reads)
+	}
+}
+
+// A new content key is made at the door and named there; content that the old one sealed is still shown.
+func TestTheContentKeyIsRotatedAtTheDoor(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	id := s.lostMail("a")
+	client := operator.NewClient(s.socket)
+	first, err := client.RotateContentKey(t.Context())
+	s.must(err)
+	second, err := client.RotateContentKey(t.Context())
+	s.must(err)
+	if !strings.HasPrefix(first.ID, "ck_") || first == second {
+		t.Errorf("the keys are %s and %s", first.ID, second.ID)
+	}
+	if c, err := client.Content(t.Context(), id, operator.Reading{Why: "x"}); err != nil || c.Requested == nil {
+		t.Errorf("content of before: %+v, %v", c, err)
+	}
+	if status, _ := s.ask(http.MethodGet, "/v1/content-key", ""); status != 404 {
+		t.Errorf("GET is answered %d", status)
 	}
 }

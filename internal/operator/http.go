@@ -25,6 +25,7 @@ func (s *Server) handler() http.Handler {
 		"POST /v1/actions/{id}/review":  s.postReview,
 		"POST /v1/actions/{id}/undo":    s.postUndo,
 		"POST /v1/actions/{id}/content": s.postContent,
+		"POST /v1/content-key":          s.postContentKey,
 		"GET /metrics":                  s.getMetrics,
 		"/":                             s.nothingHere,
 	} {

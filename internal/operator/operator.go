@@ -36,8 +36,10 @@ type Options struct {
 	Records  Records
 	NotFound error // what Records says of a record that is not there
 	Status   func(ctx context.Context) (Status, error)
-	Metrics  http.Handler
-	Log      *slog.Logger
+	// RotateContentKey makes a new key for protected content and gives its identifier. nil where there are only records.
+	RotateContentKey func(ctx context.Context) (id string, err error)
+	Metrics          http.Handler
+	Log              *slog.Logger
 }
 
 // Server is the door. It can be used without a socket too, by the process that it is in.
