@@ -90,6 +90,7 @@ var homes = map[string]string{
 	"modernc.org/sqlite":                     "internal/store/sqlite lab/... bench/...",
 	"github.com/modelcontextprotocol/go-sdk": "internal/mcpserver internal/gateway/rig cmd/deed lab/... bench/...",
 	"github.com/spf13/cobra":                 "cmd/deed",
+	"golang.org/x/crypto/chacha20poly1305":   "internal/sealed",
 	"cel.dev/cel-go":                         "internal/contract",
 	"go.opentelemetry.io/otel":               "internal/telemetry",
 	"github.com/prometheus":                  "internal/telemetry",
@@ -163,6 +164,21 @@ func TestSecretsAreOpenedInExecutorsOnly(t *testing.T) {
 		f.selectors(func(_, name string, at token.Position) {
 			if name == "Reveal" {
 				t.Errorf("%s:%d opens a secret", f.path, at.Line)
+			}
+		})
+	}
+}
+
+// Content is opened for people by the gateway, which records that first. A reader that needs no gateway stays sealed. (AU-27)
+func TestReadersStaySealed(t *testing.T) {
+	for _, f := range sources(t) {
+		l, _ := layerOf(f.dir)
+		if f.isTest || l.suite {
+			continue
+		}
+		f.selectors(func(_, name string, at token.Position) {
+			if name == "Unseal" {
+				t.Errorf("%s:%d opens content without a record of it", f.path, at.Line)
 			}
 		})
 	}
