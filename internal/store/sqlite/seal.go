@@ -197,16 +197,18 @@ func emptyWAL(ctx context.Context, conn *sql.Conn) (busy bool, err error) {
 	return busy, err
 }
 
-// scrubEvery is how long the committer leaves a WAL alone that somebody reads from.
-const scrubEvery = time.Second
+const (
+	scrubEvery = time.Second // how long the committer leaves a WAL alone that somebody reads from
+	scrubWait  = 25          // milliseconds that it waits for readers: ours end sooner, and new ones are not in the way
+)
 
 // scrub makes what was erased leave the WAL too: it holds pages as they were before. It is done with the commit that
-// erases, or with a later one when a reader is in the way, and never waits for one.
+// erases, or with a later one when a reader stays in the way.
 func (w *writer) scrub() error {
 	if !w.erased || time.Since(w.scrubbed) < scrubEvery {
 		return nil
 	}
-	if _, err := w.conn.ExecContext(background, `pragma busy_timeout = 0`); err != nil {
+	if _, err := w.conn.ExecContext(background, fmt.Sprintf(`pragma busy_timeout = %d`, scrubWait)); err != nil {
 		return fmt.Errorf("empty the WAL: %w", err)
 	}
 	busy, err := emptyWAL(background, w.conn)

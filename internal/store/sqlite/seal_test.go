@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -589,4 +590,36 @@ func TestTheWALIsEmptiedWhenTheReaderIsGone(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// Readers of the gateway itself, however many, do not keep erased content in the WAL.
+func TestTheWALIsEmptiedUnderReaders(t *testing.T) {
+	dir := t.TempDir()
+	s := openIn(t, dir, storetest.Options{})
+	put(t, s, store.Answer, "result_kept", bytes.Repeat([]byte("x"), 5000))
+	ctx, cancel := context.WithCancel(t.Context())
+	var readers sync.WaitGroup
+	for range 8 {
+		readers.Go(func() {
+			for ctx.Err() == nil {
+				_, _ = s.Payload(ctx, store.Answer, "result_kept")
+			}
+		})
+	}
+	for i := range 5 {
+		owner := fmt.Sprint("result_", i)
+		put(t, s, store.Answer, owner, []byte("x"))
+		lock := rowsOf(t, dir)["answer "+owner].place.Lock
+		erase(t, s, store.Answer, owner)
+		for deadline := time.Now().Add(20 * time.Second); bytes.Contains(raw(t, dir), lock); time.Sleep(20 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatal("the lock stays in the WAL")
+			}
+			if err := s.Commit(ctx, func(tx store.Tx) error { return tx.Lease("own_1", time.Minute) }); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	cancel()
+	readers.Wait()
 }
