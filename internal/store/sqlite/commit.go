@@ -94,9 +94,7 @@ func (s *Store) commit(batch []*job) error {
 		w.abandon()
 		return err
 	}
-	if err := w.scrub(); err != nil { // the changes are durable, and the WAL is emptied later
-		s.log.Warn("erased content may still be in the WAL", "error", err)
-	}
+	s.scrub()
 	if s.committed != nil {
 		s.committed(s.Size())
 	}

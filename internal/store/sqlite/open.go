@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"deed.dev/deed/internal/sealed"
@@ -47,6 +48,7 @@ type Store struct {
 	done  chan struct{} // closed when the committer has ended
 
 	committed func(size int64)
+	rescrub   atomic.Bool // emptying the WAL is about to be tried again
 
 	closing  sync.Once
 	closeErr error
@@ -94,6 +96,7 @@ func Open(ctx context.Context, dir string, opts Options) (s *Store, err error) {
 	}
 	r.keys = w.content
 	s = &Store{reader: r, log: opts.Logger, lock: lock, write: w, queue: newQueue(opts.QueueLimit), done: make(chan struct{}), committed: opts.Committed}
+	s.scrub()
 	go s.commitUntilClosed()
 	return s, nil
 }

@@ -208,6 +208,7 @@ func (w *writer) scrub() error {
 	if !w.erased || time.Since(w.scrubbed) < scrubEvery {
 		return nil
 	}
+	w.scrubbed = time.Now()
 	if _, err := w.conn.ExecContext(background, fmt.Sprintf(`pragma busy_timeout = %d`, scrubWait)); err != nil {
 		return fmt.Errorf("empty the WAL: %w", err)
 	}
@@ -218,8 +219,23 @@ func (w *writer) scrub() error {
 	if err != nil {
 		return fmt.Errorf("empty the WAL: %w", err)
 	}
-	if w.erased = busy; busy {
-		w.scrubbed = time.Now()
+	if w.erased = busy; !busy {
+		w.scrubbed = time.Time{}
 	}
 	return nil
+}
+
+// scrub empties the WAL if something was erased. If that cannot be done now it is tried again, also when nothing else is
+// committed; the changes that were just made are durable in any case.
+func (s *Store) scrub() {
+	if err := s.write.scrub(); err != nil {
+		s.log.Warn("erased content may still be in the WAL", "error", err)
+	}
+	if !s.write.erased || s.rescrub.Swap(true) {
+		return
+	}
+	time.AfterFunc(scrubEvery, func() {
+		s.rescrub.Store(false)
+		_ = s.Later(func(store.Tx) error { return nil }) // refused by a store that is closed, which empties it, or busy
+	})
 }

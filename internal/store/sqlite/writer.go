@@ -80,9 +80,6 @@ func openWriter(ctx context.Context, path string, opts Options) (w *writer, err 
 		return nil, err
 	}
 	w.erased = true // a process that erased may have ended before it emptied the WAL
-	if err := w.scrub(); err != nil {
-		return nil, err
-	}
 	if err := w.openJournal(ctx, opts); err != nil {
 		return nil, err
 	}
