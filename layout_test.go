@@ -38,6 +38,7 @@ var layers = []layer{
 	{packages: "internal/contract", sees: "internal/action internal/canonical"},
 	{packages: "internal/identity", sees: "internal/action internal/atomicfile"},
 	{packages: "internal/vault", sees: "internal/action"},
+	{packages: "internal/sealed", sees: "internal/atomicfile"},
 	{packages: "internal/approval", sees: "internal/action internal/canonical"},
 	{packages: "internal/config"},
 	{packages: "internal/crashpoint"},
@@ -52,7 +53,7 @@ var layers = []layer{
 	// Stores keep records and decide nothing.
 	{packages: "internal/store", sees: "internal/action"},
 	{packages: "internal/store/storetest", sees: "internal/action journal internal/store/...", suite: true},
-	{packages: "internal/store/...", sees: "internal/action journal internal/store internal/store/eventlog"},
+	{packages: "internal/store/...", sees: "internal/action internal/sealed journal internal/store internal/store/eventlog"},
 
 	// A probe asks a target outside the line, and reaches executors through an interface of its own.
 	{packages: "internal/probe", sees: "internal/action internal/canonical internal/contract internal/digest"},
@@ -93,6 +94,7 @@ var homes = map[string]string{
 	"modernc.org/sqlite":                     "internal/store/sqlite lab/... bench/...",
 	"github.com/modelcontextprotocol/go-sdk": "internal/mcpserver internal/gateway/rig cmd/deed lab/... bench/...",
 	"github.com/spf13/cobra":                 "cmd/deed",
+	"golang.org/x/crypto/chacha20poly1305":   "internal/sealed",
 	"cel.dev/cel-go":                         "internal/contract",
 	"go.opentelemetry.io/otel":               "internal/telemetry",
 	"github.com/prometheus":                  "internal/telemetry",
@@ -166,6 +168,21 @@ func TestSecretsAreOpenedInExecutorsOnly(t *testing.T) {
 		f.selectors(func(_, name string, at token.Position) {
 			if name == "Reveal" {
 				t.Errorf("%s:%d opens a secret", f.path, at.Line)
+			}
+		})
+	}
+}
+
+// Content is opened for people by the gateway, which records that first. A reader that needs no gateway stays sealed. (AU-27)
+func TestReadersStaySealed(t *testing.T) {
+	for _, f := range sources(t) {
+		l, _ := layerOf(f.dir)
+		if f.isTest || l.suite {
+			continue
+		}
+		f.selectors(func(_, name string, at token.Position) {
+			if name == "Unseal" {
+				t.Errorf("%s:%d opens content without a record of it", f.path, at.Line)
 			}
 		})
 	}

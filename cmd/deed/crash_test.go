@@ -155,6 +155,11 @@ func (d *daemon) kill() {
 
 // call makes one tools/call, keyed or not. ok is false when the answer was lost.
 func (d *daemon) call(ctx context.Context, tool, args, key string) (action.Status, bool) {
+	return d.callWith(ctx, tool, args, key, nil)
+}
+
+// callWith is call with headers of the agent's own.
+func (d *daemon) callWith(ctx context.Context, tool, args, key string, headers http.Header) (action.Status, bool) {
 	meta := map[string]any{
 		"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": map[string]any{},
 	}
@@ -171,6 +176,9 @@ func (d *daemon) call(ctx context.Context, tool, args, key string) (action.Statu
 		"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": tool,
 	} {
 		req.Header.Set(k, v)
+	}
+	for name, values := range headers {
+		req.Header[name] = values
 	}
 	answer, err := exchange(req)
 	var m struct {

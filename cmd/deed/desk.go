@@ -19,6 +19,8 @@ type desk interface {
 	Show(ctx context.Context, id action.ID) (operator.Case, error)
 	Decide(ctx context.Context, id action.ID, asked operator.Decision) (action.Status, error)
 	Undo(ctx context.Context, id action.ID) (action.Status, error)
+	Content(ctx context.Context, id action.ID, asked operator.Reading) (operator.Content, error)
+	RotateContentKey(ctx context.Context) (operator.ContentKey, error)
 }
 
 // atDesk uses the gateway that runs, or else one inside this process.

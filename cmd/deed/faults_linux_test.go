@@ -114,7 +114,7 @@ func TestFaultsOfTheDisk(t *testing.T) {
 					met++
 				}
 				t.Logf("%d places met", met)
-				if least := map[string]int{"pwrite64": 20, "fdatasync": 1, "pread64": 1}[call]; met < least {
+				if least := map[string]int{"pwrite64": 16, "fdatasync": 1, "pread64": 1}[call]; met < least {
 					t.Errorf("only %d places were met, want at least %d", met, least)
 				}
 			})

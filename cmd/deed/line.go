@@ -92,7 +92,7 @@ func openLine(ctx context.Context, cfg config.Config, log *slog.Logger) (*line, 
 		return nil, closing(err, l)
 	}
 	l.operator = operator.New(operator.Options{
-		Gateway: l.gateway, Records: l.store, NotFound: store.ErrNotFound, Status: l.status, Metrics: metrics, Log: log,
+		Gateway: l.gateway, Records: l.store, NotFound: store.ErrNotFound, RotateContentKey: l.store.RotateContentKey, Status: l.status, Metrics: metrics, Log: log,
 		Journal: l.journal.desk(),
 	})
 	return l, nil

@@ -11,24 +11,25 @@ import (
 	"deed.dev/deed/internal/contract"
 	"deed.dev/deed/internal/digest"
 	"deed.dev/deed/internal/ladder"
+	"deed.dev/deed/internal/operator"
 	"deed.dev/deed/internal/vault"
 )
 
 // planned is what a call would do.
 type planned struct {
-	Tool       string           `json:"tool"`
-	Requested  json.RawMessage  `json:"requested"`
-	Resolved   resolvedView     `json:"resolved"`
-	Steps      []action.Step    `json:"resolution"`
-	Resource   string           `json:"resource,omitempty"`
-	Impact     string           `json:"impact,omitempty"`
-	Class      action.Class     `json:"class"`
-	Identity   plannedIdentity  `json:"identity"`
-	Ladder     plannedVerdict   `json:"ladder"`
-	Crashes    []contract.Crash `json:"if_the_response_is_lost"`
-	Attempts   int              `json:"attempts"`
-	BytesSent  int              `json:"bytes_sent"`
-	Credential string           `json:"credential_ref,omitempty"`
+	Tool       string            `json:"tool"`
+	Requested  json.RawMessage   `json:"requested"`
+	Resolved   operator.Resolved `json:"resolved"`
+	Steps      []action.Step     `json:"resolution"`
+	Resource   string            `json:"resource,omitempty"`
+	Impact     string            `json:"impact,omitempty"`
+	Class      action.Class      `json:"class"`
+	Identity   plannedIdentity   `json:"identity"`
+	Ladder     plannedVerdict    `json:"ladder"`
+	Crashes    []contract.Crash  `json:"if_the_response_is_lost"`
+	Attempts   int               `json:"attempts"`
+	BytesSent  int               `json:"bytes_sent"`
+	Credential string            `json:"credential_ref,omitempty"`
 }
 
 type plannedIdentity struct {
@@ -115,7 +116,7 @@ func describePlan(c *contract.Contract, r contract.Resolved, credentials *vault.
 	report := contract.Describe(c)
 	p := planned{
 		Tool: c.Tool, Requested: r.Requested, Steps: r.Steps, Resource: r.Resource, Impact: r.Impact, Class: c.Class,
-		Resolved: resolvedView{Method: op.Method, URL: op.URL(), Credential: op.Credential}, Credential: c.Credential,
+		Resolved: operator.Resolved{Method: op.Method, URL: op.URL(), Credential: op.Credential}, Credential: c.Credential,
 		Identity: plannedIdentity{Key: report.Key.Which, Scope: string(c.Scope), Match: report.Attach},
 		Ladder:   plannedVerdict{decision.Verdict.String(), decision.Rule, decision.Why},
 		Crashes:  report.Crashes, Attempts: c.MaxAttempts,

@@ -69,7 +69,7 @@ func (a *app) reviewShow() *cobra.Command {
 	return &cobra.Command{
 		Use: "show ACTION", Short: "Show what is known of an action, and what a decision would do", Args: cobra.ExactArgs(1),
 		Long: `Show what is known of an action and what is not, and what each decision would do. Arguments and bodies are not
-shown; deed show --protected has them. It reads the records directly, whether a gateway runs or not.`,
+shown; deed show --protected --why TEXT has them. It reads the records directly, whether a gateway runs or not.`,
 		Example: "  deed review show act_01j4k8j7dx7v000000000000ab",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ids, err := actionIDs(args)

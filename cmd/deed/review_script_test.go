@@ -33,26 +33,40 @@ func scriptMetric(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// agentdoor SOCKET wants nothing of the operator's door behind the agents' socket.
+// agentdoor SOCKET [ACTION] wants nothing of the operator's door behind the agents' socket, the action's content included.
 func scriptAgentDoor(ts *testscript.TestScript, _ bool, args []string) {
 	for _, path := range []string{"/v1/status", "/v1/review", "/v1/journal", "/v1/journal/checkpoint", "/v1/journal/keys", "/metrics"} {
 		if status, text, err := getUnix(args[0], path); err == nil && status == http.StatusOK {
 			ts.Fatalf("%s is answered at %s: %s", path, args[0], text)
 		}
 	}
+	if len(args) < 2 {
+		return
+	}
+	res, err := unixClient(args[0]).Post("http://deed/v1/actions/"+args[1]+"/content", "application/json", strings.NewReader(`{"why":"curious"}`))
+	if err != nil {
+		return
+	}
+	defer res.Body.Close()
+	if text, _ := io.ReadAll(res.Body); res.StatusCode == http.StatusOK || bytes.Contains(text, []byte("requested")) {
+		ts.Fatalf("content is shown at the agents' door: %s", text)
+	}
 }
 
 // getUnix makes one request over a Unix socket.
 func getUnix(socket, path string) (int, string, error) {
-	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, "unix", socket)
-	}
-	client := &http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}
-	res, err := client.Get("http://deed" + path)
+	res, err := unixClient(socket).Get("http://deed" + path)
 	if err != nil {
 		return 0, "", err
 	}
 	defer res.Body.Close()
 	text, err := io.ReadAll(res.Body)
 	return res.StatusCode, string(text), err
+}
+
+func unixClient(socket string) *http.Client {
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", socket)
+	}
+	return &http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}
 }

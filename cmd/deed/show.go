@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -16,15 +17,14 @@ import (
 
 // shown is one action with all that is on record about it.
 type shown struct {
-	Action    actionView             `json:"action"`
-	Intent    intentView             `json:"intent"`
-	Run       runView                `json:"run"`
-	Attempts  []attemptView          `json:"attempts"`
-	Learned   []operator.Observation `json:"observations,omitempty"` // apart from the attempts
-	Events    []json.RawMessage      `json:"events"`
-	Requested json.RawMessage        `json:"requested,omitempty"` // protected: the arguments
-	Resolved  *resolvedView          `json:"resolved,omitempty"`  // protected: what was sent
-	Result    json.RawMessage        `json:"result,omitempty"`    // protected: what the target answered
+	Action   actionView             `json:"action"`
+	Intent   intentView             `json:"intent"`
+	Run      runView                `json:"run"`
+	Attempts []attemptView          `json:"attempts"`
+	Learned  []operator.Observation `json:"observations,omitempty"` // apart from the attempts
+	Events   []json.RawMessage      `json:"events"`
+	Erased   string                 `json:"content_erased_at,omitempty"`
+	Content  *operator.Content      `json:"content,omitempty"` // protected
 }
 
 type intentView struct {
@@ -59,48 +59,86 @@ type attemptView struct {
 	Ended     string              `json:"ended_at,omitempty"`
 }
 
-type resolvedView struct {
-	Method     string          `json:"method"`
-	URL        string          `json:"url"`
-	Headers    []string        `json:"header_names,omitempty"`
-	Body       json.RawMessage `json:"body,omitempty"`
-	Credential string          `json:"credential_ref,omitempty"`
-}
-
 func (a *app) showCommand() *cobra.Command {
 	var protected bool
+	var why string
 	c := &cobra.Command{
 		Use:   "show ACTION",
 		Short: "Show one action: what was asked, what was sent, what came of it",
-		Long: `Show one action and its life, as the journal has it. Arguments, the operation's bytes and the target's answer
-are protected detail and are shown only with --protected.`,
-		Example: "  deed show act_01j4k8j7dx7v000000000000ab\n  deed show act_01j4k8j7dx7v000000000000ab --protected --json",
-		Args:    cobra.ExactArgs(1),
+		Long: `Show one action and its life, as the journal has it. It reads the records directly, whether a gateway runs or not.
+
+Arguments, the operation's bytes and the target's answers are protected content. They are sealed at rest and are shown
+only with --protected and a reason. Who reads, what and why is recorded in the journal first (content.read), by the
+gateway that runs, or else by one inside this process. Content that was kept for as long as its contract says is erased.`,
+		Example: `  deed show act_01j4k8j7dx7v000000000000ab
+  deed show act_01j4k8j7dx7v000000000000ab --protected --why 'the customer asks what was sent'
+  deed show act_01j4k8j7dx7v000000000000ab --protected --why 'case 4711' --json`,
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if !action.ValidID(action.Prefix, args[0]) {
-				return &exitError{exitUsage, fmt.Errorf("%q is no action's identifier; `deed actions` lists them", args[0])}
+			ids, err := actionIDs(args)
+			if err != nil {
+				return err
 			}
-			return a.withRecords(cmd.Context(), func(ctx context.Context, r store.Reader) error {
-				s, err := gather(ctx, r, action.ID(args[0]), protected)
-				if errors.Is(err, store.ErrNotFound) {
-					return fmt.Errorf("there is no action %s on this record", args[0])
-				}
-				if err != nil {
-					return err
-				}
-				if a.json {
-					return a.printJSON(s)
-				}
-				return a.printShown(s)
-			})
+			switch {
+			case protected && strings.TrimSpace(why) == "":
+				return &exitError{exitUsage, errors.New("say why, with --why TEXT; the reason is recorded with who reads. Nothing was shown")}
+			case !protected && cmd.Flags().Changed("why"):
+				return &exitError{exitUsage, errors.New("--why goes with --protected; without it no content is shown and nobody has to say why")}
+			}
+			return a.show(cmd.Context(), ids[0], protected, why)
 		},
+		ValidArgsFunction: a.completeActions(store.Query{}),
 	}
-	c.Flags().BoolVar(&protected, "protected", false, "also show arguments, the operation and the target's answer")
+	c.Flags().BoolVar(&protected, "protected", false, "also show arguments, the operation and the target's answers; it is recorded")
+	c.Flags().StringVar(&why, "why", "", "why the protected content is read; kept in the journal")
 	return c
 }
 
+// show prints an action. Protected content is asked for first, so that the reading is among the events that are shown.
+func (a *app) show(ctx context.Context, id action.ID, protected bool, why string) error {
+	var content *operator.Content
+	if protected {
+		c, err := a.readContent(ctx, id, why)
+		if err != nil {
+			return err
+		}
+		content = &c
+	}
+	return a.withRecords(ctx, func(ctx context.Context, r store.Reader) error {
+		s, err := gather(ctx, r, id)
+		if errors.Is(err, store.ErrNotFound) {
+			return fmt.Errorf("there is no action %s on this record", id)
+		}
+		if err != nil {
+			return err
+		}
+		if s.Content = content; a.json {
+			return a.printJSON(s)
+		}
+		return a.printShown(s)
+	})
+}
+
+// readContent asks the gateway, which records the reading before it shows anything.
+func (a *app) readContent(ctx context.Context, id action.ID, why string) (c operator.Content, err error) {
+	err = a.atDesk(ctx, func(ctx context.Context, d desk) (err error) {
+		c, err = d.Content(ctx, id, operator.Reading{Why: why})
+		return err
+	})
+	var refused *action.Error
+	switch {
+	case errors.As(err, &refused) && refused.Code == action.CodeNoSuchAction:
+		return c, fmt.Errorf("there is no action %s on this record", id)
+	case errors.As(err, &refused):
+		return c, &exitError{exitFailed, errors.New(string(refused.Code) + ": " + refused.Message)}
+	case errors.Is(err, operator.ErrLost):
+		return c, errors.New("the gateway's answer was lost: the reading may be on record, and nothing was shown; ask again")
+	}
+	return c, explain(err)
+}
+
 // gather reads all that is on record about an action.
-func gather(ctx context.Context, r store.Reader, id action.ID, protected bool) (shown, error) {
+func gather(ctx context.Context, r store.Reader, id action.ID) (shown, error) {
 	var s shown
 	act, err := r.Action(ctx, id)
 	if err != nil {
@@ -138,46 +176,35 @@ func gather(ctx context.Context, r store.Reader, id action.ID, protected bool) (
 	for _, body := range events {
 		s.Events = append(s.Events, body)
 	}
-	if err != nil || !protected || act.Purged {
+	if err != nil {
 		return s, err
 	}
-	return s, s.unseal(ctx, r, act)
+	s.Erased, err = erasedAt(events)
+	return s, err
 }
 
-// unseal adds the protected detail.
-func (s *shown) unseal(ctx context.Context, r store.Reader, act action.Action) error {
-	args, err := r.Payload(ctx, store.Arguments, string(act.Intent))
-	if err != nil {
-		return err
+// erasedAt is when the content was erased, "" when it was not.
+func erasedAt(events [][]byte) (string, error) {
+	for _, body := range events {
+		e, err := headOf(body)
+		if err != nil {
+			return "", err
+		}
+		if e.Event == string(action.ActionPurged) {
+			return stamp(e.Time), nil
+		}
 	}
-	s.Requested, _ = json.Marshal(map[string]json.RawMessage{"arguments": args})
-	sent, err := r.Payload(ctx, store.Operation, string(act.ID))
-	if err != nil {
-		return err
-	}
-	var op action.Operation
-	if err := json.Unmarshal(sent, &op); err != nil {
-		return err
-	}
-	s.Resolved = &resolvedView{Method: op.Method, URL: op.URL(), Credential: op.Credential}
-	for _, h := range op.Headers {
-		s.Resolved.Headers = append(s.Resolved.Headers, h.Name)
-	}
-	if json.Valid(op.Body) {
-		s.Resolved.Body = op.Body
-	}
-	if act.Result == "" {
-		return nil
-	}
-	_, body, err := r.Result(ctx, act.Result)
-	if err != nil {
-		return err
-	}
-	if s.Result = body; !json.Valid(body) {
-		s.Result, err = json.Marshal(string(body))
-	}
-	return err
+	return "", nil
 }
+
+// eventHead is what a line about an event shows.
+type eventHead struct {
+	Seq   int64     `json:"seq"`
+	Time  time.Time `json:"time"`
+	Event string    `json:"event"`
+}
+
+func headOf(body []byte) (e eventHead, err error) { return e, json.Unmarshal(body, &e) }
 
 func (a *app) printShown(s shown) error {
 	v := s.Action
@@ -225,23 +252,28 @@ func (a *app) printShown(s shown) error {
 		fmt.Fprintln(a.out)
 	}
 	if v.Purged {
-		fmt.Fprintln(a.out, "erased: its content was kept for as long as its contract says; what it was and what came of it stays")
+		fmt.Fprintf(a.out, "erased %s: its content was kept for as long as its contract says; what it was and what came of it stays\n", s.Erased)
 	}
 	fmt.Fprintln(a.out, "journal")
 	for _, body := range s.Events {
-		var e struct {
-			Seq   int64     `json:"seq"`
-			Time  time.Time `json:"time"`
-			Event string    `json:"event"`
-		}
-		if err := json.Unmarshal(body, &e); err != nil {
+		e, err := headOf(body)
+		if err != nil {
 			return err
 		}
 		fmt.Fprintf(a.out, "  %6d  %s  %s\n", e.Seq, stamp(e.Time), e.Event)
 	}
-	for name, value := range map[string]any{"requested": s.Requested, "resolved": s.Resolved, "answer": s.Result} {
-		if raw, err := json.MarshalIndent(value, "  ", "  "); err == nil && string(raw) != "null" {
-			fmt.Fprintf(a.out, "%s\n  %s\n", name, raw)
+	if s.Content == nil {
+		return nil
+	}
+	for _, part := range []struct {
+		name  string
+		value any
+	}{
+		{"requested", s.Content.Requested}, {"resolved", s.Content.Resolved}, {"answer", s.Content.Result},
+		{"answer headers", s.Content.Headers}, {"job", s.Content.Job}, {"evidence", s.Content.Evidence},
+	} {
+		if raw, err := json.MarshalIndent(part.value, "  ", "  "); err == nil && string(raw) != "null" {
+			fmt.Fprintf(a.out, "%s\n  %s\n", part.name, raw)
 		}
 	}
 	return nil

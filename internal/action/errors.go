@@ -30,6 +30,7 @@ const (
 	CodeReviewRefused      Code = "REVIEW_REFUSED"
 	CodeUndoRefused        Code = "UNDO_REFUSED"
 	CodeResultExpired      Code = "RESULT_EXPIRED"
+	CodeContentErased      Code = "CONTENT_ERASED"
 	CodeOverloaded         Code = "OVERLOADED"
 	CodeJournalUnavailable Code = "JOURNAL_UNAVAILABLE"
 	CodeInternal           Code = "INTERNAL"
@@ -67,6 +68,7 @@ var Codes = map[Code]Advice{
 	CodeReviewRefused:      {false, true, "The decision does not fit the action as it is now. Nothing was changed and nothing was sent."},
 	CodeUndoRefused:        {false, false, "The action cannot be undone by its contract, or not now. Nothing was sent."},
 	CodeResultExpired:      {false, true, "The action completed, and its result is no longer kept. This key is used up; something new needs a key of its own."},
+	CodeContentErased:      {false, false, "The content was kept for as long as its contract says, and is erased. Nothing was shown."},
 	CodeOverloaded:         {true, false, "The gateway takes no more work right now. Nothing was done."},
 	CodeJournalUnavailable: {true, false, "The journal cannot be written, so nothing is sent."},
 	CodeInternal:           {false, true, "deed has a fault of its own. Look at its log."},

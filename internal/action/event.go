@@ -22,6 +22,7 @@ const (
 	ReconcileStarted EventKind = "action.reconcile_started" // a question to the target is planned: durable before it is asked
 	ActionObserved   EventKind = "action.observed"          // what was learned, by asking or late
 	ActionPurged     EventKind = "action.purged"            // its content was kept for as long as the contract says, and is erased
+	ContentReadKind  EventKind = "content.read"             // a person is about to be shown protected content of an action
 	ActionDelegated  EventKind = "action.delegated"         // the target accepted it and finishes later, under a job id
 )
 
@@ -52,6 +53,7 @@ type Event struct {
 	ObservedBody  *Observed
 	DelegatedBody *Delegated
 	PurgedBody    *Purged
+	ReadBody      *ContentRead
 
 	Request *RequestSeen // beside AcceptedBody: what will be sent, described without its content
 }

@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"bytes"
+	"database/sql"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
@@ -16,6 +17,8 @@ import (
 
 	"deed.dev/deed/internal/action"
 	"deed.dev/deed/internal/gateway/rig"
+	"deed.dev/deed/internal/sealed"
+	"deed.dev/deed/internal/store/sqlite"
 	"deed.dev/deed/lab/chaos"
 	"deed.dev/deed/lab/provider"
 )
@@ -70,7 +73,7 @@ func (l *httpLog) handler() slog.Handler {
 	return slog.NewTextHandler(l, &slog.HandlerOptions{Level: slog.LevelDebug})
 }
 
-// httpFiles is every byte that the gateway keeps in its data directory.
+// httpFiles is every byte that the gateway keeps in its data directory, and what is sealed there beside it, opened.
 func httpFiles(r *rig.Rig) string {
 	r.T.Helper()
 	r.Settled()
@@ -89,7 +92,45 @@ func httpFiles(r *rig.Rig) string {
 		}
 		all.Write(data)
 	}
+	for _, content := range httpContents(r) {
+		all.Write(content)
+	}
 	return all.String()
+}
+
+// httpContents opens everything that is sealed.
+func httpContents(r *rig.Rig) (all [][]byte) {
+	r.T.Helper()
+	keys, err := sealed.Read(filepath.Join(r.Dir, sqlite.KeysName))
+	if err != nil {
+		r.T.Fatal(err)
+	}
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(r.Dir, "deed.db")+"?mode=ro")
+	if err != nil {
+		r.T.Fatal(err)
+	}
+	defer db.Close()
+	rows, err := db.Query(`select kind, owner, commitment, lock, sealed from payloads join content_locks using (slot)`)
+	if err != nil {
+		r.T.Fatal(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var p sealed.Place
+		var value []byte
+		if err := rows.Scan(&p.Kind, &p.Owner, &p.Commitment, &p.Lock, &value); err != nil {
+			r.T.Fatal(err)
+		}
+		salted, err := keys.Open(p, value)
+		if err != nil {
+			r.T.Fatal(err)
+		}
+		all = append(all, salted[16:])
+	}
+	if err := rows.Err(); err != nil {
+		r.T.Fatal(err)
+	}
+	return all
 }
 
 // httpSaid is all that a caller gets.

@@ -221,7 +221,7 @@ func TestIdentifiersAreUniqueAndOpaque(t *testing.T) {
 func TestIdentifiersOnRecordAreSafeToShow(t *testing.T) {
 	t.Parallel()
 	r := rig.New(t, rig.Options{})
-	r.Call("charge", `{"amount":31337,"customer":"cus_private"}`).Key("run-private", 3, "toolu_private").Do()
+	r.Call("charge", `{"amount":313373133731337,"customer":"cus_private"}`).Key("run-private", 3, "toolu_private").Do()
 	members := map[string]string{
 		"root_run_id": action.RunPrefix, "intent_id": action.IntentPrefix, "action_id": action.Prefix, "attempt_id": action.AttemptPrefix,
 		"event_id": action.EventPrefix, "call_id": action.CallPrefix, "binding.decision_id": action.DecisionPrefix, "result.result_id": action.ResultPrefix,
@@ -237,7 +237,7 @@ func TestIdentifiersOnRecordAreSafeToShow(t *testing.T) {
 			if !action.ValidID(prefix, id) {
 				t.Errorf("%s of %s is %q, want the form %s…", member, e.Kind(), id, prefix)
 			}
-			for _, private := range []string{rig.Secret, "31337", "cus_private", "private"} {
+			for _, private := range []string{rig.Secret, "313373133731337", "cus_private", "private"} {
 				if strings.Contains(id, private) {
 					t.Errorf("%s of %s holds %q", member, e.Kind(), private)
 				}

@@ -112,6 +112,9 @@ func newHistory(t *rapid.T, empty string, contracts *contract.Set, keys *digest.
 	if err := os.CopyFS(filepath.Join(dir, "state"), os.DirFS(empty)); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.Chmod(filepath.Join(dir, "state", sqlite.KeysName), 0o600); err != nil { // the copy is for others too
+		t.Fatal(err)
+	}
 	h := &history{T: t, dir: dir, contracts: contracts, keys: keys, world: newWorld(), hashes: map[action.ID][]string{}}
 	h.model = &model{world: h.world, wrong: h.wrong, keys: map[string]*known{}, moves: map[string]int{}}
 	h.open()

@@ -238,13 +238,14 @@ func TestTheResultIsDurableWithTheOutcome(t *testing.T) {
 func TestTheAnswerIsProtectedAndTheSummaryIsNot(t *testing.T) {
 	t.Parallel()
 	r := rig.New(t, rig.Options{})
-	a := r.Call("charge", `{"amount":31337,"customer":"cus_private"}`).Do()
+	// Hashes in the export are hex: a short number would stand in one of them now and then.
+	a := r.Call("charge", `{"amount":313373133731337,"customer":"cus_private"}`).Do()
 	var answer struct{ ID string }
 	if err := json.Unmarshal(a.Result, &answer); err != nil || answer.ID == "" {
 		t.Fatalf("the answer is %s (%v)", a.Result, err)
 	}
 	export := r.Export()
-	for _, private := range []string{answer.ID, "cus_private", "31337", rig.Secret, a.RepeatOf} {
+	for _, private := range []string{answer.ID, "cus_private", "313373133731337", rig.Secret, a.RepeatOf} {
 		if strings.Contains(export, private) {
 			t.Errorf("the export holds %q", private)
 		}
@@ -253,7 +254,7 @@ func TestTheAnswerIsProtectedAndTheSummaryIsNot(t *testing.T) {
 	if done.Text("outcome.http_status") != "201" || done.Text("action.host") == "" || done.Text("result.media_type") != "application/json" {
 		t.Errorf("the export says too little: %v", done)
 	}
-	if again := r.Call("charge", `{"amount":31337,"customer":"cus_private"}`).Do(); string(again.Result) != string(a.Result) {
+	if again := r.Call("charge", `{"amount":313373133731337,"customer":"cus_private"}`).Do(); string(again.Result) != string(a.Result) {
 		t.Errorf("recovery reads %s, want %s", again.Result, a.Result)
 	}
 }

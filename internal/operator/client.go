@@ -20,6 +20,9 @@ var ErrLost = errors.New("the answer was lost, and what was decided may be on re
 // Client uses the door of a gateway that runs.
 type Client struct{ http *http.Client }
 
+// maxAnswer bounds what is read of one answer: the content of an action at its largest, spelled as JSON.
+const maxAnswer = 512 << 20
+
 // NewClient makes a client of the door behind a socket. It opens nothing.
 func NewClient(socket string) *Client {
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -92,7 +95,7 @@ func (c *Client) do(ctx context.Context, method, path string, asked, into any) e
 		return lost(method, fmt.Errorf("reach the operator's door: %w", err))
 	}
 	defer res.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(res.Body, 16<<20))
+	text, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
 	if err != nil {
 		return lost(method, fmt.Errorf("read the answer of the operator's door: %w", err))
 	}

@@ -41,7 +41,7 @@ func newStage(t *testing.T) *stage {
 	s.must(err)
 	s.must(os.Chmod(s.socket, 0o600))
 	door := operator.New(operator.Options{
-		Gateway: s.Gateway, Records: s.Store, NotFound: store.ErrNotFound, Log: slog.New(slog.DiscardHandler),
+		Gateway: s.Gateway, Records: s.Store, NotFound: store.ErrNotFound, RotateContentKey: s.Store.RotateContentKey, Log: slog.New(slog.DiscardHandler),
 		Status: func(context.Context) (operator.Status, error) { return operator.Status{Running: true}, nil },
 	})
 	ctx, cancel := context.WithCancel(context.Background())
@@ -258,5 +258,70 @@ func TestTheCaseHoldsNoContent(t *testing.T) {
 	if c.Target != "POST http://"+s.Proxy.Addr()+"/v1/objects/{to}" || c.Credential != "provider" || len(c.Attempts) != 1 || *c.Attempts[0].Bytes == 0 ||
 		len(c.Choices) != len(action.ReviewDecisions) || len(c.Known) == 0 || len(c.NotKnown) == 0 {
 		t.Errorf("the case is %+v", c)
+	}
+}
+
+// ST-13, AU-27: the door shows content for a reason, and only then.
+func TestContentIsShownForAReason(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	id := s.Call("send_email", `{"to":"canary-recipient"}`).Key("run", 1, "toolu_1").Do().Action.ID
+	path := "/v1/actions/" + string(id) + "/content"
+	for body, status := range map[string]int{
+		``: 400, `{}`: 400, `{"why":" "}`: 400, `{"why":1}`: 400, `{"why":"x","force":true}`: 400, `[]`: 400,
+		`{"why":"` + strings.Repeat("x", action.MaxReviewText+1) + `"}`: 400,
+	} {
+		got, answer := s.ask(http.MethodPost, path, body)
+		text, _ := json.Marshal(answer)
+		if got != status || answer["code"] != string(action.CodeInvalidArguments) || strings.Contains(string(text), "canary") || !strings.Contains(string(text), "othing was shown") {
+			t.Errorf("%.40s is answered %d %s", body, got, text)
+		}
+	}
+	if got, answer := s.ask(http.MethodGet, path, ""); got != 404 {
+		t.Errorf("GET is answered %d %v", got, answer)
+	}
+	if got, answer := s.ask(http.MethodPost, "/v1/actions/act_00000000000000000000000000/content", `{"why":"x"}`); got != 404 || answer["code"] != string(action.CodeNoSuchAction) {
+		t.Errorf("an action that is not there: %d %v", got, answer)
+	}
+	if strings.Contains(s.Export(), "content.read") {
+		t.Error("a refused reading is on record")
+	}
+	c, err := operator.NewClient(s.socket).Content(t.Context(), id, operator.Reading{Why: "the recipient asks"})
+	if err != nil || !strings.Contains(string(c.Requested), "canary-recipient") || !strings.Contains(c.Resolved.URL, "canary-recipient") || c.ReadAt == "" {
+		t.Errorf("got %+v, %v", c, err)
+	}
+	reads := 0
+	for _, e := range s.EventsOf(id) {
+		if e.Kind() != string(action.ContentReadKind) {
+			continue
+		}
+		reads++
+		if e.Text("read.why") != "the recipient asks" || !strings.HasPrefix(e.Text("actor.identity"), fmt.Sprintf("uid=%d", os.Geteuid())) {
+			t.Errorf("on record is %v", e)
+		}
+	}
+	if reads != 1 || strings.Contains(s.Export(), "canary") {
+		t.Errorf("%d readings are on record", reads)
+	}
+}
+
+// A new content key is made at the door and named there; content that the old one sealed is still shown.
+func TestTheContentKeyIsRotatedAtTheDoor(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	id := s.lostMail("a")
+	client := operator.NewClient(s.socket)
+	first, err := client.RotateContentKey(t.Context())
+	s.must(err)
+	second, err := client.RotateContentKey(t.Context())
+	s.must(err)
+	if !strings.HasPrefix(first.ID, "ck_") || first == second {
+		t.Errorf("the keys are %s and %s", first.ID, second.ID)
+	}
+	if c, err := client.Content(t.Context(), id, operator.Reading{Why: "x"}); err != nil || c.Requested == nil {
+		t.Errorf("content of before: %+v, %v", c, err)
+	}
+	if status, _ := s.ask(http.MethodGet, "/v1/content-key", ""); status != 404 {
+		t.Errorf("GET is answered %d", status)
 	}
 }

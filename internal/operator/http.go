@@ -19,19 +19,21 @@ type Problem struct {
 func (s *Server) handler() http.Handler {
 	mux := http.NewServeMux()
 	for pattern, handle := range map[string]func(http.ResponseWriter, *http.Request, Desk){
-		"GET /v1/status":               s.getStatus,
-		"GET /v1/review":               s.getList,
-		"GET /v1/actions/{id}":         s.getAction,
-		"POST /v1/actions/{id}/review": s.postReview,
-		"POST /v1/actions/{id}/undo":   s.postUndo,
-		"GET /v1/journal":              s.getJournal,
-		"GET /v1/journal/verify":       s.getVerify,
-		"GET /v1/journal/checkpoint":   s.getCheckpoint,
-		"GET /v1/journal/keys":         s.getKeys,
-		"POST /v1/journal/keys/rotate": s.postRotate,
-		"GET /v1/actions/{id}/receipt": s.getReceipt,
-		"GET /metrics":                 s.getMetrics,
-		"/":                            s.nothingHere,
+		"GET /v1/status":                s.getStatus,
+		"GET /v1/review":                s.getList,
+		"GET /v1/actions/{id}":          s.getAction,
+		"POST /v1/actions/{id}/review":  s.postReview,
+		"POST /v1/actions/{id}/undo":    s.postUndo,
+		"GET /v1/journal":               s.getJournal,
+		"GET /v1/journal/verify":        s.getVerify,
+		"GET /v1/journal/checkpoint":    s.getCheckpoint,
+		"GET /v1/journal/keys":          s.getKeys,
+		"POST /v1/journal/keys/rotate":  s.postRotate,
+		"GET /v1/actions/{id}/receipt":  s.getReceipt,
+		"GET /metrics":                  s.getMetrics,
+		"/":                             s.nothingHere,
+		"POST /v1/actions/{id}/content": s.postContent,
+		"POST /v1/content-key":          s.postContentKey,
 	} {
 		mux.Handle(pattern, s.enter(handle))
 	}
@@ -124,6 +126,8 @@ func statusOf(code action.Code) int {
 		return http.StatusForbidden
 	case action.CodeNoSuchAction:
 		return http.StatusNotFound
+	case action.CodeContentErased:
+		return http.StatusGone
 	case action.CodeOverloaded, action.CodeJournalUnavailable, action.CodeVaultLocked:
 		return http.StatusServiceUnavailable
 	case action.CodeInternal:

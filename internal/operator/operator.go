@@ -19,6 +19,8 @@ type Gateway interface {
 	Review(ctx context.Context, by action.Actor, asked action.ReviewAsked) (action.Answer, error)
 	// Undo compensates a completed action. mine would restrict it to actions of the caller's own.
 	Undo(ctx context.Context, call action.Call, id action.ID, mine bool) (action.Answer, error)
+	// ReadContent opens protected content, after it has recorded who reads it and why.
+	ReadContent(ctx context.Context, by action.Actor, asked action.ReadAsked) (action.Content, error)
 }
 
 // Records is what this door reads.
@@ -54,6 +56,8 @@ type Options struct {
 	Metrics  http.Handler
 	Journal  Journal // nil where none is handed out
 	Log      *slog.Logger
+	// RotateContentKey makes a new key for protected content and gives its identifier. nil where there are only records.
+	RotateContentKey func(ctx context.Context) (id string, err error)
 }
 
 // Server is the door. It can be used without a socket too, by the process that it is in.

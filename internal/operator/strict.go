@@ -19,7 +19,7 @@ func strictly(body []byte, into any) error {
 	case errors.As(err, &wrong):
 		return errors.New("the member " + wrong.Field + " is of the wrong type")
 	case strings.Contains(err.Error(), "unknown field"):
-		return errors.New("it has a member that is not known; decision, why, evidence, seen and result are")
+		return errors.New("it has a member that is not known; a decision has decision, why, evidence, seen and result, and a reading has why")
 	default:
 		return errors.New("it is not one JSON value")
 	}

@@ -24,6 +24,8 @@ var (
 	ErrStale = errors.New("the action has moved on")
 	// ErrLocked means that another process holds the data directory. The message names it.
 	ErrLocked = errors.New("the data directory is in use")
+	// ErrSealed means that the reader has no keys for content: reading that is an event, which the gateway records.
+	ErrSealed = errors.New("content is sealed, and this reader cannot open it: ask the gateway")
 	// ErrNotFound means that there is no such record.
 	ErrNotFound = errors.New("no such record")
 )

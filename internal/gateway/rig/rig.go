@@ -23,6 +23,7 @@ import (
 	"deed.dev/deed/internal/digest"
 	"deed.dev/deed/internal/executor/httpexec"
 	"deed.dev/deed/internal/gateway"
+	"deed.dev/deed/internal/sealed"
 	"deed.dev/deed/internal/store"
 	"deed.dev/deed/internal/store/sqlite"
 	"deed.dev/deed/internal/vault"
@@ -197,10 +198,13 @@ func (r *Rig) Restart(text string) {
 	r.Start()
 }
 
-// Reader opens the records from outside, as another process does.
+// Reader opens the records from outside, as another process does, with the keys of protected content.
 func (r *Rig) Reader() *sqlite.Reader {
 	reader, err := sqlite.OpenReader(context.Background(), r.Dir)
 	r.must(err)
+	keys, err := sealed.Read(filepath.Join(r.Dir, sqlite.KeysName))
+	r.must(err)
+	reader.Unseal(keys)
 	r.T.Cleanup(func() { _ = reader.Close() })
 	return reader
 }

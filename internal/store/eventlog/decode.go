@@ -52,7 +52,8 @@ func Decode(body []byte) (Record, error) {
 func recorded(k action.EventKind) bool {
 	switch k {
 	case action.RunStarted, action.IntentLogged, action.ActionAccepted, action.ActionDelivery, action.ActionRecovered,
-		action.ReconcileStarted, action.ActionObserved, action.ActionDelegated, action.ActionPurged:
+		action.ReconcileStarted, action.ActionObserved, action.ActionDelegated, action.ActionPurged,
+		action.ContentReadKind:
 		return true
 	}
 	if _, ok := verdicts[k]; ok {
@@ -82,6 +83,8 @@ func (w *wire) event() (action.Event, error) {
 		ev.CallBody = w.call()
 	case w.Intent != nil:
 		ev.IntentBody = w.intent(&r)
+	case w.Read != nil:
+		ev.ReadBody = w.read()
 	case w.Delivery != nil:
 		ev.DeliveryBody = &action.DeliveryMoved{
 			From: action.Delivery(w.Delivery.From), To: action.Delivery(w.Delivery.To), Why: w.Delivery.Why}

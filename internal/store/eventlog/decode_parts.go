@@ -143,3 +143,11 @@ func (w *wire) request() *action.RequestSeen {
 	}
 	return seen
 }
+
+func (w *wire) read() *action.ContentRead {
+	r := &action.ContentRead{Why: w.Read.Why, Kinds: w.Read.Kinds}
+	if w.Actor != nil {
+		r.Reader, r.Strength = w.Actor.Kind+":"+w.Actor.Identity, action.Strength(w.Actor.Strength)
+	}
+	return r
+}

@@ -39,6 +39,8 @@ func Body(ev action.Event, about action.Action, after string) (map[string]any, e
 		callMembers(m, *ev.CallBody)
 	case ev.IntentBody != nil:
 		m["intent"] = intentMembers(*ev.IntentBody)
+	case ev.ReadBody != nil:
+		readMembers(m, *ev.ReadBody)
 	case ev.AcceptedBody != nil:
 		about = *ev.AcceptedBody
 		fallthrough
@@ -125,6 +127,15 @@ func callMembers(m members, c action.CallSeen) {
 	put(call, "why", c.Why)
 	put(call, "code", c.Code)
 	m["call"] = call
+}
+
+func readMembers(m members, r action.ContentRead) {
+	actor := actorMembers(r.Reader)
+	put(actor, "strength", r.Strength)
+	m["actor"] = actor
+	read := members{"kinds": r.Kinds}
+	put(read, "why", r.Why)
+	m["read"] = read
 }
 
 func intentMembers(i action.Intent) members {

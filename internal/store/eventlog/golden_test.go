@@ -168,6 +168,10 @@ func goldenEvents() map[string]action.Event {
 			Certainty: action.EffectProven, Status: 201, Ended: goldenTime}}
 	})
 	add("action.purged", action.ActionPurged, func(ev *action.Event) { ev.PurgedBody = &action.Purged{Kept: 720 * time.Hour} })
+	add("content.read", action.ContentReadKind, func(ev *action.Event) {
+		ev.ReadBody = &action.ContentRead{Reader: "process:uid=1000 exe=/usr/bin/deed", Strength: action.StrengthPeerPIDFD,
+			Why: "the customer asks what was sent", Kinds: []string{"arguments", "operation", "answer"}}
+	})
 	add("action.delegated", action.ActionDelegated, func(ev *action.Event) {
 		ev.DelegatedBody = &action.Delegated{FromAttempt: 1, FromEpoch: 1, Job: "sha256-salted:04", NotBefore: goldenTime.Add(time.Second),
 			Ended: &action.Attempt{ID: "att_0123456789abcdefghjkmnpqrs", Number: 1, State: action.AttemptCompleted, Status: 202, BytesSent: 418,

@@ -50,6 +50,8 @@ func Normal(ev action.Event) (action.Event, error) {
 		return normalDelegated(ev)
 	case ev.PurgedBody != nil:
 		return normalPurged(ev)
+	case ev.ReadBody != nil:
+		return normalRead(ev)
 	default:
 		return normalDelivery(ev)
 	}
@@ -65,7 +67,8 @@ func Micro(t time.Time) time.Time {
 
 func bodies(ev action.Event) (n int) {
 	for _, set := range []bool{ev.RunBody != nil, ev.CallBody != nil, ev.IntentBody != nil,
-		ev.AcceptedBody != nil, ev.MoveBody != nil, ev.DeliveryBody != nil, ev.ObservedBody != nil, ev.DelegatedBody != nil, ev.PurgedBody != nil} {
+		ev.AcceptedBody != nil, ev.MoveBody != nil, ev.DeliveryBody != nil, ev.ObservedBody != nil, ev.DelegatedBody != nil, ev.PurgedBody != nil,
+		ev.ReadBody != nil} {
 		if set {
 			n++
 		}

@@ -1,6 +1,8 @@
 package eventlog
 
 import (
+	"slices"
+	"strings"
 	"time"
 
 	"deed.dev/deed/internal/action"
@@ -58,4 +60,18 @@ func normalPurged(ev action.Event) (action.Event, error) {
 		return ev, invalid(ev, "carries an erasure, or names no action")
 	}
 	return ev, nil
+}
+
+// normalRead refuses a reading that says nothing of who, what or why: that is all it is for.
+func normalRead(ev action.Event) (action.Event, error) {
+	r := *ev.ReadBody
+	ev.ReadBody = &r
+	r.Kinds = slices.Clone(r.Kinds)
+	switch {
+	case ev.Kind != action.ContentReadKind || ev.Action == "":
+		return ev, invalid(ev, "carries a reading, or names no action")
+	case len(r.Kinds) == 0 || slices.Contains(r.Kinds, "") || strings.TrimSpace(r.Why) == "":
+		return ev, invalid(ev, "does not say what was read, or why")
+	}
+	return ev, splits(ev, r.Reader)
 }

@@ -2,6 +2,7 @@ package eventlog_test
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -108,6 +109,13 @@ var kinds = func() map[action.EventKind]func(*rapid.T) action.Event {
 		ev.PurgedBody = fill(t, "purged", new(action.Purged))
 		return ev
 	}
+	all[action.ContentReadKind] = func(t *rapid.T) action.Event {
+		ev := drawn(t, action.ContentReadKind)
+		ev.ReadBody = fill(t, "read", new(action.ContentRead))
+		ev.ReadBody.Reader, ev.ReadBody.Why = "process:uid=0", "because "+ev.ReadBody.Why
+		ev.ReadBody.Kinds = append(slices.DeleteFunc(ev.ReadBody.Kinds, func(k string) bool { return k == "" }), "answer")
+		return ev
+	}
 	all[action.ActionDelegated] = func(t *rapid.T) action.Event {
 		ev := drawn(t, action.ActionDelegated)
 		ev.DelegatedBody = fill(t, "delegated", new(action.Delegated))
@@ -127,7 +135,7 @@ func drawn(t *rapid.T, kind action.EventKind) action.Event {
 	fillValue(t, "event", reflect.ValueOf(&ev).Elem())
 	ev.Kind = kind
 	ev.RunBody, ev.CallBody, ev.IntentBody, ev.AcceptedBody, ev.MoveBody, ev.DeliveryBody = nil, nil, nil, nil, nil, nil
-	ev.ObservedBody, ev.DelegatedBody, ev.PurgedBody = nil, nil, nil
+	ev.ObservedBody, ev.DelegatedBody, ev.PurgedBody, ev.ReadBody = nil, nil, nil, nil
 	if kind != action.ActionAccepted {
 		ev.Request = nil
 	}

@@ -36,6 +36,7 @@ type wire struct {
 	Observed *wireObserved `json:"observation"`
 	Job      *wireJob      `json:"job"`
 	Purge    *wirePurge    `json:"purge"`
+	Read     *wireRead     `json:"read"`
 	Review   *wireReview   `json:"review"`
 }
 
@@ -221,6 +222,11 @@ type wireReview struct {
 	Evidence   string `json:"evidence"`
 	SeenSeq    int64  `json:"seen_seq"`
 	SeenHash   string `json:"seen_hash"`
+}
+
+type wireRead struct {
+	Kinds []string `json:"kinds"`
+	Why   string   `json:"why"`
 }
 
 type wirePurge struct {

@@ -94,6 +94,7 @@ func (s *Store) commit(batch []*job) error {
 		w.abandon()
 		return err
 	}
+	s.scrub()
 	if s.committed != nil {
 		s.committed(s.Size())
 	}

@@ -57,10 +57,10 @@ func after(text string) (journal.Hash, error) {
 	return journal.ParseHash(text)
 }
 
-// beside adds the calls of the action, and its intent, which was written in the same change and stands just before it.
+// beside adds the calls of the action, the readings of its content, and its intent, which was written in the same change and stands just before it.
 func (r *reader) beside(ctx context.Context, act row, found map[int64][]byte) error {
-	const asks = `select seq, body from journal where seq in (select seq from calls where action = ? and action <> '')
-		or seq between ? and ?`
+	const asks = `select seq, body from journal where seq in (select seq from calls where action = ?1 and action <> '')
+		or seq in (select seq from content_reads where action = ?1) or seq between ?2 and ?3`
 	rows, err := r.db.QueryContext(ctx, asks, string(act.ID), act.seq-2, act.seq)
 	if err != nil {
 		return err

@@ -22,8 +22,8 @@ func TestFilesAreForTheOwnerAlone(t *testing.T) {
 		t.Errorf("the directory has mode %v (%v)", info.Mode(), err)
 	}
 	entries, err := os.ReadDir(dir)
-	if err != nil || len(entries) != 4 {
-		t.Errorf("%d files (%v), want deed.db, its WAL, the index of that, and the lock", len(entries), err)
+	if err != nil || len(entries) != 5 {
+		t.Errorf("%d files (%v), want deed.db, its WAL, the index of that, the content keys and the lock", len(entries), err)
 	}
 	for _, e := range entries {
 		info, err := e.Info()

@@ -8,8 +8,10 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"deed.dev/deed/internal/sealed"
 	"deed.dev/deed/internal/store"
 	"modernc.org/sqlite"
 )
@@ -47,6 +49,7 @@ type Store struct {
 	done  chan struct{} // closed when the committer has ended
 
 	committed func(size int64)
+	rescrub   atomic.Bool // emptying the WAL is about to be tried again
 
 	closing  sync.Once
 	closeErr error
@@ -92,12 +95,15 @@ func Open(ctx context.Context, dir string, opts Options) (s *Store, err error) {
 	if err != nil {
 		return nil, errors.Join(err, w.close())
 	}
+	r.keys = w.content
 	s = &Store{reader: r, log: opts.Logger, lock: lock, write: w, queue: newQueue(opts.QueueLimit), done: make(chan struct{}), committed: opts.Committed}
+	s.scrub()
 	go s.commitUntilClosed()
 	return s, nil
 }
 
-// OpenReader opens the store in dir for reading only, also while another process holds it. It never writes a record.
+// OpenReader opens the store in dir for reading only, also while another process holds it. It never writes a record, and
+// content stays sealed: reading that is an event, and only a gateway can record it.
 func OpenReader(ctx context.Context, dir string) (*Reader, error) {
 	path := filepath.Join(dir, databaseName)
 	if _, err := os.Stat(path); err != nil {
@@ -114,6 +120,9 @@ func OpenReader(ctx context.Context, dir string) (*Reader, error) {
 type Reader struct{ *reader }
 
 var _ store.Reader = (*Reader)(nil)
+
+// Unseal makes the reader open content from now on. It is for programs that may do so without a record, such as tests.
+func (r *Reader) Unseal(keys *sealed.Keys) { r.keys = keys }
 
 // Close gives the connections back.
 func (r *Reader) Close() error { return r.close() }

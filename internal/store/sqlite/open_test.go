@@ -3,13 +3,17 @@ package sqlite_test
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"deed.dev/deed/internal/action"
+	"deed.dev/deed/internal/sealed"
 	"deed.dev/deed/internal/store"
 	"deed.dev/deed/internal/store/sqlite"
 	"deed.dev/deed/internal/store/storetest"
@@ -238,17 +242,40 @@ func TestChangedPayloadsAreFound(t *testing.T) {
 	}
 	db := byHand(t, s.dir)
 	for _, change := range []string{
-		`update payloads set content = 'false' where owner <> 'result_other'`,
-		`update payloads set salt = zeroblob(16), content = cast('true' as blob) where owner <> 'result_other'`,
-		// A consistent row, taken from another result: only the journal's own commitment tells.
-		`update payloads as p set (salt, content, commitment) = (select salt, content, commitment from payloads where owner = 'result_other')`,
+		`update payloads set sealed = cast(sealed || x'00' as blob) where owner <> 'result_other'`,
+		// A sealed value that is whole, taken from another result: it belongs in its place.
+		`update payloads as p set sealed = (select sealed from payloads where owner = 'result_other')`,
+		// With its commitment too.
+		`update payloads as p set (sealed, commitment) = (select sealed, commitment from payloads where owner = 'result_other')`,
 	} {
-		if _, err := db.Exec(strings.Replace(change, "'false' where", "cast('false' as blob) where", 1)); err != nil {
+		if _, err := db.Exec(change); err != nil {
 			t.Fatalf("%s: %v", change, err)
 		}
-		if _, body, err := s.Result(context.Background(), result.ID); err == nil || body != nil || errors.Is(err, store.ErrNotFound) {
+		_, body, err := s.Result(context.Background(), result.ID)
+		if !errors.Is(err, sealed.ErrDamaged) || body != nil || !strings.Contains(err.Error(), "Nothing of it was used; restore") {
 			t.Errorf("after %q: %q (%v)", change, body, err)
 		}
+	}
+	// Somebody who has the key file can seal anything for its place. The journal's own commitment tells.
+	keys, err := sealed.Read(filepath.Join(s.dir, sqlite.KeysName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	salt := make([]byte, 16)
+	sum := sha256.Sum256(slices.Concat([]byte("deed-commitment/1\x00"), salt, []byte("false")))
+	place := sealed.Place{Kind: "answer", Owner: string(result.ID), Commitment: "sha256-salted:" + hex.EncodeToString(sum[:])}
+	if err := db.QueryRow(`select lock from payloads join content_locks using (slot) where owner = ?`, place.Owner).Scan(&place.Lock); err != nil {
+		t.Fatal(err)
+	}
+	forged, err := keys.Seal(place, append(salt, "false"...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Exec(`update payloads set sealed = ?, commitment = ? where owner = ?`, forged, place.Commitment, place.Owner); err != nil {
+		t.Fatal(err)
+	}
+	if _, body, err := s.Result(context.Background(), result.ID); err == nil || body != nil || !strings.Contains(err.Error(), "not what the journal committed to") {
+		t.Errorf("forged with the key: %q (%v)", body, err)
 	}
 	if _, err := db.Exec(`delete from payloads`); err != nil {
 		t.Fatal(err)

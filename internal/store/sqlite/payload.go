@@ -6,9 +6,12 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"slices"
 
 	"deed.dev/deed/internal/action"
+	"deed.dev/deed/internal/sealed"
 	"deed.dev/deed/internal/store"
 )
 
@@ -28,6 +31,11 @@ func commit(salt, content []byte) action.Commitment {
 	return action.Commitment(commitmentPrefix + hex.EncodeToString(h.Sum(nil)))
 }
 
+// seal seals salt and content for the row that they stand in.
+func (w *writer) seal(kind, owner string, c action.Commitment, lock, salt, content []byte) ([]byte, error) {
+	return w.content.Seal(sealed.Place{Kind: kind, Owner: owner, Commitment: string(c), Lock: lock}, slices.Concat(salt, content))
+}
+
 // PutPayload implements store.Tx. A payload is written once.
 func (t *tx) PutPayload(kind store.PayloadKind, owner string, content []byte) (action.Commitment, error) {
 	if err := t.usable(); err != nil {
@@ -39,20 +47,41 @@ func (t *tx) PutPayload(kind store.PayloadKind, owner string, content []byte) (a
 		content = []byte{} // a null content would be no content at all
 	}
 	c := commit(salt, content)
-	_, err := t.w.putPayload.ExecContext(background, string(kind), owner, salt, content, string(c))
-	if err := t.note(err); err != nil {
-		return "", fmt.Errorf("keep the %s of %s: %w", kind, owner, stale(err))
+	if err := t.putSealed(string(kind), owner, c, salt, content); err != nil {
+		return "", fmt.Errorf("keep the %s of %s: %w", kind, owner, err)
 	}
 	t.w.written++
 	return c, nil
 }
 
-// Erase implements store.Tx. secure_delete makes SQLite overwrite what it held.
+func (t *tx) putSealed(kind, owner string, c action.Commitment, salt, content []byte) error {
+	if err := t.note(t.w.noteKey()); err != nil {
+		return err
+	}
+	lock, err := t.ownLock()
+	if err := t.note(err); err != nil {
+		return err
+	}
+	value, err := t.w.seal(kind, owner, c, lock.lock, salt, content)
+	if err != nil {
+		return err
+	}
+	_, err = t.w.putPayload.ExecContext(background, kind, owner, value, string(c), lock.slot)
+	return stale(t.note(err))
+}
+
+// Erase implements store.Tx. The row is deleted, its lock is destroyed at the end of the change, and the WAL, which holds
+// pages as they were before, is emptied after the commit.
 func (t *tx) Erase(kind store.PayloadKind, owner string) error {
 	if err := t.usable(); err != nil {
 		return err
 	}
-	_, err := t.w.erasePayload.ExecContext(background, string(kind), owner)
+	err := many(background, t.w.erasePayload, func(scan func(...any) error) error {
+		var slot int64
+		err := scan(&slot)
+		t.undone = append(t.undone, slot)
+		return err
+	}, string(kind), owner)
 	if err := t.note(err); err != nil {
 		return fmt.Errorf("erase the %s of %s: %w", kind, owner, err)
 	}
@@ -82,22 +111,35 @@ func (r *reader) Payload(ctx context.Context, kind store.PayloadKind, owner stri
 	return content, nil
 }
 
-// content reads a payload and checks it against the commitment beside it.
+// content opens a payload and checks it against the commitment beside it.
 func (r *reader) content(ctx context.Context, kind store.PayloadKind, owner string) (content []byte, c action.Commitment, err error) {
-	var salt []byte
-	err = one(ctx, r.payload, func(scan func(...any) error) error { return scan(&salt, &content, &c) }, string(kind), owner)
+	var value, lock []byte
+	err = one(ctx, r.payload, func(scan func(...any) error) error { return scan(&value, &c, &lock) }, string(kind), owner)
 	if err != nil {
 		return nil, "", about(err, string(kind)+" of", owner)
 	}
-	if !same(string(commit(salt, content)), string(c)) {
+	if r.keys == nil {
+		return nil, "", fmt.Errorf("the %s of %s: %w", kind, owner, store.ErrSealed)
+	}
+	opened, err := r.keys.Open(sealed.Place{Kind: string(kind), Owner: owner, Commitment: string(c), Lock: lock}, value)
+	switch {
+	case errors.Is(err, sealed.ErrNoKey):
+		return nil, "", fmt.Errorf("the %s of %s cannot be opened: %w. Restore %s from its backup", kind, owner, err, r.keys.Path())
+	case err != nil:
+		return nil, "", fmt.Errorf("the %s of %s does not open: %w. Nothing of it was used; restore the database from its backup", kind, owner, err)
+	case len(opened) < saltSize || !same(string(commit(opened[:saltSize], opened[saltSize:])), string(c)):
 		return nil, "", fmt.Errorf("the %s of %s does not fit its commitment: it was changed or damaged", kind, owner)
 	}
-	return content, c, nil
+	return opened[saltSize:], c, nil
 }
 
 // recorded gives what a journal event committed to, "" where there is no such event.
 func (r *reader) recorded(ctx context.Context, kind store.PayloadKind, owner string) (want string, err error) {
-	err = many(ctx, r.committed[kind], func(scan func(...any) error) error { return scan(&want) }, owner)
+	says, ok := r.committed[kind]
+	if !ok { // of the headers of an answer it says nothing
+		return "", nil
+	}
+	err = many(ctx, says, func(scan func(...any) error) error { return scan(&want) }, owner)
 	if err != nil {
 		return "", fmt.Errorf("read what the journal says of the %s of %s: %w", kind, owner, err)
 	}

@@ -1,6 +1,9 @@
 package sqlite
 
 import (
+	"fmt"
+	"strings"
+
 	"deed.dev/deed/internal/action"
 )
 
@@ -33,4 +36,29 @@ func (p *projector) writeDelegated(from, r row, d action.Delegated) error {
 		return nil
 	}
 	return p.writeEnded(*d.Ended)
+}
+
+// prepareRead names the run and the intent of the action whose content is read. The action itself is as it was: a decision
+// about it does not have to be thought over because somebody looked.
+func (p *projector) prepareRead(ev action.Event) (step, error) {
+	r, err := p.action(ev.Action)
+	if err != nil {
+		return step{}, about(err, "action", ev.Action)
+	}
+	if ev.Run != "" && ev.Run != r.Run || ev.Intent != "" && ev.Intent != r.Intent {
+		return step{}, fmt.Errorf("%s belongs to %s of %s, not to %s of %s", r.ID, r.Intent, r.Run, ev.Intent, ev.Run)
+	}
+	ev.Run, ev.Intent = r.Run, r.Intent
+	if ev.Trace.TraceID == "" {
+		ev.Trace = r.Trace
+	}
+	return step{event: ev}, nil
+}
+
+const insertRead = `insert into content_reads (seq, action, reader, why, kinds, at) values (?, ?, ?, ?, ?, ?)`
+
+func (p *projector) writeRead(ev action.Event, at place) error {
+	r := ev.ReadBody
+	_, err := p.insertRead.ExecContext(background, at.seq, string(ev.Action), r.Reader, r.Why, strings.Join(r.Kinds, " "), micros(ev.Time))
+	return err
 }

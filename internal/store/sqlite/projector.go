@@ -15,7 +15,7 @@ import (
 type projector struct {
 	reads *reads
 	insertRun, insertCall, insertIntent, insertAction, insertAttempt, endAttempt, insertResult,
-	move, finish, deliver, observation, observe, delegate, purge, toolOf *sql.Stmt
+	move, finish, deliver, observation, observe, delegate, purge, toolOf, insertRead *sql.Stmt
 
 	// Actions and tools of the change under way, so that a chain of moves reads its action once.
 	seen  map[action.ID]row
@@ -39,6 +39,7 @@ func prepareProjector(p *statements, r *reads) *projector {
 		observe:       p.prepare(observeAction),
 		delegate:      p.prepare(delegateAction),
 		purge:         p.prepare(purgeAction),
+		insertRead:    p.prepare(insertRead),
 		toolOf:        p.prepare(`select tool from intents where id = ?`),
 	}
 }
@@ -70,6 +71,8 @@ func (p *projector) prepare(ev action.Event) (step, error) {
 	case ev.MoveBody != nil, ev.DeliveryBody != nil, ev.ObservedBody != nil, ev.DelegatedBody != nil,
 		ev.PurgedBody != nil:
 		return p.prepareChange(ev)
+	case ev.ReadBody != nil:
+		return p.prepareRead(ev)
 	default:
 		return step{event: ev}, nil
 	}
@@ -153,6 +156,8 @@ func (p *projector) write(s step, at place) error {
 		return p.writeCall(ev, at)
 	case ev.IntentBody != nil:
 		return p.writeIntent(*ev.IntentBody)
+	case ev.ReadBody != nil:
+		return p.writeRead(ev, at)
 	case ev.AcceptedBody != nil:
 		return p.writeAccepted(s.to, at)
 	default:

@@ -23,8 +23,9 @@ func prepareReads(p *statements) *reads {
 			from intents where id = ?`),
 		run: p.prepare(`select id, key, kind, identity, strength, shared, pid, start_ticks, boot_id, executable, digest, via,
 			started_at from runs where id = ?`),
-		result:  p.prepare(`select id, commitment, media_type, size, complete, withheld, repeat_token from results where id = ?`),
-		payload: p.prepare(`select salt, content, commitment from payloads where kind = ? and owner = ?`),
+		result: p.prepare(`select id, commitment, media_type, size, complete, withheld, repeat_token from results where id = ?`),
+		payload: p.prepare(`select p.sealed, p.commitment, l.lock from payloads p join content_locks l on l.slot = p.slot
+			where p.kind = ? and p.owner = ?`),
 	}
 }
 

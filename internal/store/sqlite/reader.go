@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"deed.dev/deed/internal/action"
+	"deed.dev/deed/internal/sealed"
 	"deed.dev/deed/internal/store"
 	"deed.dev/deed/journal"
 )
@@ -14,6 +15,7 @@ import (
 // reader answers from committed records, over connections that cannot write.
 type reader struct {
 	db         *sql.DB
+	keys       *sealed.Keys // nil when content stays sealed
 	statements *statements
 	*reads
 	contract, openContracts, openKeys, headStmt, placeOf, observations, due, backlog, expired *sql.Stmt

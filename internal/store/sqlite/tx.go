@@ -19,6 +19,9 @@ type tx struct {
 	over      bool
 	refused   error // an event that was refused: the whole change is dropped, whatever its function says
 	fatal     error // a fault that latches the store
+
+	lock   contentLock // of what this change seals; made when it is first needed
+	undone []int64     // slots of locks that something was erased under
 }
 
 var errOver = errors.New("the change is over")

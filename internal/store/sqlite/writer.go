@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"deed.dev/deed/internal/sealed"
 	"deed.dev/deed/internal/store"
 	"deed.dev/deed/journal"
 )
@@ -25,9 +26,11 @@ type writer struct {
 
 	begin, commit, rollback, save, undo, release        *sql.Stmt
 	putPayload, erasePayload, putContract, contractText *sql.Stmt
+	putKey                                              *sql.Stmt
 
 	*reads
 	claims *claims
+	locks  *locks
 	rows   *projector
 	ledger *ledger
 	keys   *keyRows
@@ -35,6 +38,11 @@ type writer struct {
 
 	newest  time.Time // of the journal, changes under way included
 	written int       // what this batch put down beside its journal records
+
+	content  *sealed.Keys
+	noted    *sealed.Key // the key whose use is written down, by this batch if not before
+	erased   bool        // something was, and the WAL may still hold it
+	scrubbed time.Time   // when that was last tried in vain
 }
 
 func openWriter(ctx context.Context, path string, opts Options) (w *writer, err error) {
@@ -65,6 +73,13 @@ func openWriter(ctx context.Context, path string, opts Options) (w *writer, err 
 	if err := w.prepare(); err != nil {
 		return nil, err
 	}
+	if err := w.openKeys(ctx); err != nil {
+		return nil, err
+	}
+	if err := w.sealPlain(ctx); err != nil {
+		return nil, err
+	}
+	w.erased = true // a process that erased may have ended before it emptied the WAL
 	if err := w.openJournal(ctx, opts); err != nil {
 		return nil, err
 	}
@@ -83,8 +98,10 @@ func (w *writer) prepare() error {
 	w.begin, w.commit, w.rollback = p.prepare(`begin immediate`), p.prepare(`commit`), p.prepare(`rollback`)
 	w.save, w.undo, w.release = p.prepare(`savepoint change`), p.prepare(`rollback to change`), p.prepare(`release change`)
 	w.ledger = prepareLedger(p)
-	w.putPayload = p.prepare(`insert into payloads (kind, owner, salt, content, commitment) values (?, ?, ?, ?, ?)`)
-	w.erasePayload = p.prepare(`delete from payloads where kind = ? and owner = ?`)
+	w.putPayload = p.prepare(`insert into payloads (kind, owner, sealed, commitment, slot) values (?, ?, ?, ?, ?)`)
+	w.locks = prepareLocks(p)
+	w.putKey = p.prepare(`insert into content_keys (id) values (?) on conflict do nothing`)
+	w.erasePayload = p.prepare(`delete from payloads where kind = ? and owner = ? returning slot`)
 	w.putContract = p.prepare(`insert into contracts (digest, tool, text) values (?, ?, ?) on conflict (digest) do nothing`)
 	w.contractText = p.prepare(`select text from contracts where digest = ?`)
 	w.reads = prepareReads(p)
@@ -107,7 +124,7 @@ func (w *writer) close() (err error) {
 // run gives a change its own savepoint, so that one which fails leaves nothing of itself, not even a place in the chain.
 // fatal is an error after which the transaction cannot go on.
 func (w *writer) run(j *job) (err, fatal error) {
-	before, newest, written := w.ledger.mark(), w.newest, w.written
+	before, newest, written, noted := w.ledger.mark(), w.newest, w.written, w.noted
 	if _, err := w.save.ExecContext(background); err != nil {
 		return nil, fmt.Errorf("begin a change: %w", err)
 	}
@@ -121,7 +138,7 @@ func (w *writer) run(j *job) (err, fatal error) {
 			return nil, fmt.Errorf("take a change back: %w", err)
 		}
 		w.ledger.reset(before)
-		w.newest, w.written = newest, written
+		w.newest, w.written, w.noted = newest, written, noted
 	}
 	w.rows.forget()
 	if _, err := w.release.ExecContext(background); err != nil {
@@ -141,7 +158,10 @@ func (t *tx) do(change func(store.Tx) error) (err error) {
 	if err := change(t); err != nil {
 		return err
 	}
-	return t.refused
+	if t.refused != nil {
+		return t.refused
+	}
+	return t.destroyLocks()
 }
 
 // finish makes the batch durable: one commit, one sync.

@@ -19,13 +19,16 @@ func testPayloads(t *testing.T, open Opener) {
 		{"EqualPayloadsHaveDifferentCommitments", saltedCommitments},
 		{"APayloadIsWrittenOnce", payloadOnce},
 		{"AResultComesWithItsBody", resultBody},
+		{"ErasingOneLeavesTheOthers", erasingOne},
+		{"AReadingIsOnRecordAndChangesNothing", readingOnRecord},
 		{"ContractsAreKeptOnce", contracts},
 	})
 }
 
 func payloadRoundTrip(t *testing.T, s store.Store, k *Kit) {
 	contents := map[store.PayloadKind][]byte{
-		store.Arguments: []byte(`{"amount":250}`), store.Operation: {0, 255, '\n'}, store.Answer: {}, store.Repeat: bytes.Repeat([]byte("x"), 1<<20),
+		store.Arguments: []byte(`{"amount":250}`), store.Operation: {0, 255, '\n'}, store.Answer: {}, store.Headers: []byte(`{}`),
+		store.Job: []byte("j"), store.Evidence: []byte("seen"), store.Repeat: bytes.Repeat([]byte("x"), 1<<20),
 	}
 	err := s.Commit(context.Background(), func(tx store.Tx) error {
 		for kind, content := range contents {
@@ -123,5 +126,86 @@ func contracts(t *testing.T, s store.Store, k *Kit) {
 	}
 	if got, err := s.ContractText(context.Background(), "sha256:c"); err != nil || string(got) != "tool: refund" {
 		t.Errorf("%q (%v)", got, err)
+	}
+}
+
+// erasingOne erases one of several payloads that were kept in one change, and that change's others stay.
+func erasingOne(t *testing.T, s store.Store, k *Kit) {
+	owners := []string{k.ID(action.ResultPrefix), k.ID(action.ResultPrefix), k.ID(action.ResultPrefix)}
+	change := func(do func(tx store.Tx) error) {
+		t.Helper()
+		if err := s.Commit(context.Background(), do); err != nil {
+			t.Fatal(err)
+		}
+	}
+	change(func(tx store.Tx) error {
+		for _, owner := range owners {
+			if _, err := tx.PutPayload(store.Answer, owner, []byte(owner)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	for i, gone := range owners {
+		change(func(tx store.Tx) error { return tx.Erase(store.Answer, gone) })
+		for j, owner := range owners {
+			content, err := s.Payload(context.Background(), store.Answer, owner)
+			if j <= i && !errors.Is(err, store.ErrNotFound) || j > i && (err != nil || string(content) != owner) {
+				t.Errorf("after %d erasures, number %d is %q, %v", i+1, j, content, err)
+			}
+		}
+	}
+	err := s.Commit(context.Background(), func(tx store.Tx) error { // one change puts, erases and puts again
+		for range 2 {
+			if _, err := tx.PutPayload(store.Answer, owners[0], []byte("new")); err != nil {
+				return err
+			}
+			if err := tx.Erase(store.Answer, owners[0]); err != nil {
+				return err
+			}
+		}
+		_, err := tx.PutPayload(store.Answer, owners[1], []byte("kept"))
+		return err
+	})
+	if content, e := s.Payload(context.Background(), store.Answer, owners[1]); err != nil || e != nil || string(content) != "kept" {
+		t.Errorf("put after an erasure in one change: %q, %v, %v", content, e, err)
+	}
+}
+
+// readingOnRecord records that content was read: it is among the events of the action, and the action is as it was. (AU-27)
+func readingOnRecord(t *testing.T, s store.Store, k *Kit) {
+	ctx := context.Background()
+	a := k.Make(t, s, nil, action.T3, action.T11, action.T12)
+	seq, hash, err := s.Place(ctx, a.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := len(Must(s.EventsOf(ctx, a.ID)))
+	read := func(id action.ID, why string) error {
+		return s.Commit(ctx, func(tx store.Tx) error {
+			return tx.Append(action.Event{ID: k.event(), Kind: action.ContentReadKind, Action: id,
+				ReadBody: &action.ContentRead{Reader: "process:uid=0", Why: why, Kinds: []string{"answer"}}})
+		})
+	}
+	if err := errors.Join(read(a.ID, "first"), read(a.ID, "second")); err != nil {
+		t.Fatal(err)
+	}
+	events := Must(s.EventsOf(ctx, a.ID))
+	if len(events) != before+2 || !bytes.Contains(events[before], []byte(`"why":"first"`)) || !bytes.Contains(events[before+1], []byte(`"why":"second"`)) {
+		t.Errorf("%d events, before %d: %s", len(events), before, bytes.Join(events, []byte("\n")))
+	}
+	if now := Get(t, s, a.ID); now.UpdatedAt != a.UpdatedAt || now.State != a.State {
+		t.Errorf("reading made the action %+v", now)
+	}
+	if after, h, err := s.Place(ctx, a.ID); err != nil || after != seq || h != hash {
+		t.Errorf("reading moved the action's place from %d to %d (%v)", seq, after, err)
+	}
+	for name, err := range map[string]error{"without a reason": read(a.ID, " "), "of an action that is not there": read("act_none", "x")} {
+		if err == nil {
+			t.Errorf("a reading %s was recorded", name)
+		}
+	}
+	if n := len(Must(s.EventsOf(ctx, a.ID))); n != before+2 {
+		t.Errorf("%d events after refused readings", n)
 	}
 }

@@ -17,11 +17,18 @@ func testRebuild(t *testing.T, open Opener) {
 		t.Fatal("this store cannot rebuild its rows")
 	}
 	k := new(Kit)
+	var made action.Action
 	for _, m := range action.Moves[1:] {
-		k.Make(t, s, func(c *Claim) {
+		made = k.Make(t, s, func(c *Claim) {
 			c.Action.Target.Private = []string{"10.0.0.0/8"}
 			c.Action.KeyLife, c.Action.Digests.Resource = time.Hour, "r"+string(m.Name)
 		}, append(pathTo(m), m.Name)...)
+	}
+	if err := s.Commit(context.Background(), func(tx store.Tx) error {
+		return tx.Append(action.Event{ID: k.event(), Kind: action.ContentReadKind, Action: made.ID,
+			ReadBody: &action.ContentRead{Reader: "process:uid=0", Why: "because", Kinds: []string{"operation", "answer"}}})
+	}); err != nil {
+		t.Fatal(err)
 	}
 	before := s.Rows(t)
 	if err := s.Rebuild(context.Background()); err != nil {
