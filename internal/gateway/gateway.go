@@ -35,7 +35,7 @@ type Executor interface {
 // it. It never sees a secret.
 type Vault interface {
 	Locked() bool
-	Refresh(ref string) error
+	Refresh(ctx context.Context, ref string) error
 }
 
 // Options are the parts of a gateway.
