@@ -44,10 +44,6 @@ func openLine(ctx context.Context, cfg config.Config, log *slog.Logger) (*line, 
 	if err != nil {
 		return nil, err
 	}
-	credentials, err := vault.Load(cfg.Credentials)
-	if err != nil {
-		return nil, &exitError{exitUsage, err}
-	}
 	tokens, err := identity.OpenTokens(cfg.TokensFile())
 	if err != nil {
 		return nil, err
@@ -55,6 +51,10 @@ func openLine(ctx context.Context, cfg config.Config, log *slog.Logger) (*line, 
 	roots, err := certificateRoots(cfg.TLSRoots)
 	if err != nil {
 		return nil, &exitError{exitUsage, err}
+	}
+	credentials, err := startVault(cfg, roots, log)
+	if err != nil {
+		return nil, err
 	}
 	if err := lostRecords(cfg.DataDir); err != nil {
 		return nil, err
@@ -83,6 +83,7 @@ func openLine(ctx context.Context, cfg config.Config, log *slog.Logger) (*line, 
 	}
 	l.operator = operator.New(operator.Options{
 		Gateway: l.gateway, Records: l.store, NotFound: store.ErrNotFound, Status: l.status, Metrics: metrics, Log: log,
+		Vault: newVaultDoor(cfg, credentials),
 	})
 	return l, nil
 }

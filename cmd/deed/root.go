@@ -131,7 +131,7 @@ and answers. A retry by any layer attaches to the action that exists.
 		"run":  {a.serveCommand(), a.mcpCommand(), a.demoCommand()},
 		"use":  {a.callCommand(), a.reviewCommand(), a.undoCommand()},
 		"look": {a.statusCommand(), a.actionsCommand(), a.showCommand(), a.investigateCommand(), a.planCommand(), a.contractsCommand()},
-		"set":  {a.initCommand(), a.tokenCommand(), a.configCommand()},
+		"set":  {a.initCommand(), a.vaultCommand(), a.tokenCommand(), a.configCommand()},
 	} {
 		for _, c := range commands {
 			c.GroupID = group

@@ -14,6 +14,10 @@ func inConfigDir(name string) func(*Config) (string, error) {
 	return func(c *Config) (string, error) { return filepath.Join(c.ConfigDir, name), nil }
 }
 
+func inDataDir(name string) func(*Config) (string, error) {
+	return func(c *Config) (string, error) { return filepath.Join(c.DataDir, name), nil }
+}
+
 func defaultConfigDir(*Config) (string, error) {
 	return xdg("XDG_CONFIG_HOME", ".config", "DEED_CONFIG_DIR")
 }

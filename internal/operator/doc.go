@@ -6,6 +6,10 @@
 //	GET  /v1/actions/{id}          one action: what is known of it, and what a decision would do
 //	POST /v1/actions/{id}/review   record a decision and do what it says
 //	POST /v1/actions/{id}/undo     compensate a completed action as its contract says
+//	GET  /v1/vault                 what is in the vault, without a value
+//	POST /v1/vault/unlock          open the vault; the body is its passphrase, or empty where the gateway has a key
+//	POST /v1/vault/reload          read the vault's file again, in the same way; a locked vault stays locked
+//	POST /v1/vault/lock            refuse every use of every credential, at once
 //	GET  /metrics                  the figures of the backlog, for Prometheus
 //
 // It is never the agents' door, and the agents' doors have none of this. Who asks is the process at the other end of the
@@ -15,5 +19,6 @@
 // one. A decision records which program opened the door and how well that was verified; it is not signed, so it is no
 // proof that a person made it. Run deed as a user of its own where that matters. Signatures come with approvals.
 //
-// The package shows neither arguments nor bodies, and it decides nothing about an action: the gateway does.
+// The package shows neither arguments nor bodies nor any value of the vault and keeps no passphrase. It decides nothing
+// about an action: the gateway does.
 package operator

@@ -24,6 +24,10 @@ func (s *Server) handler() http.Handler {
 		"GET /v1/actions/{id}":         s.getAction,
 		"POST /v1/actions/{id}/review": s.postReview,
 		"POST /v1/actions/{id}/undo":   s.postUndo,
+		"GET /v1/vault":                s.getVault,
+		"POST /v1/vault/unlock":        s.postUnlock,
+		"POST /v1/vault/reload":        s.postReload,
+		"POST /v1/vault/lock":          s.postLock,
 		"GET /metrics":                 s.getMetrics,
 		"/":                            s.nothingHere,
 	} {

@@ -49,6 +49,9 @@ var web = []string{"https", "http"}
 // Kinds lists all kinds, in the order in which the documentation explains them.
 var Kinds = []Kind{Bearer, Basic, Header, Query, OAuth, TLSClient, SSHKey, SSHCertificate, Database}
 
+// ManyLines reports whether a value of this kind is more than a line of text.
+func (k Kind) ManyLines() bool { return k == TLSClient || k == SSHKey || k == SSHCertificate }
+
 // Credential describes one secret: where it may be sent, in which form, and where its value is read.
 type Credential struct {
 	Ref    string

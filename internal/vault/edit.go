@@ -31,6 +31,9 @@ func WithIdentities(text []byte) (Unlocker, error) {
 	return Unlocker{key: k}, err
 }
 
+// Passphrase is a copy of the passphrase, for the door of a gateway that has to be told; nil where a key opens the vault.
+func (u Unlocker) Passphrase() []byte { return bytes.Clone(u.passphrase.bytes()) }
+
 // Wipe overwrites the passphrase.
 func (u Unlocker) Wipe() { u.passphrase.wipe() }
 

@@ -6,6 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -54,6 +57,11 @@ func (v *Vault) Locked() bool { return v.locked.Load() }
 func (v *Vault) Find(ref string) (Credential, bool) {
 	c, ok := v.credentials[ref]
 	return c, ok
+}
+
+// All lists the credentials in the order of their references.
+func (v *Vault) All() []Credential {
+	return slices.SortedFunc(maps.Values(v.credentials), func(a, b Credential) int { return strings.Compare(a.Ref, b.Ref) })
 }
 
 // Open reads the value of a credential, now, for one target. It refuses a target that the credential does not name, and
