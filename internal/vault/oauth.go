@@ -31,6 +31,7 @@ type accessToken struct {
 const (
 	beforeExpiry = 30 * time.Second // a token that ends within a request's time is not begun with
 	usualLife    = 5 * time.Minute  // of a token whose server does not say
+	longestLife  = 24 * time.Hour   // of a token, whatever its server says
 	settling     = time.Second      // a token that is this new is not fetched anew: whoever was refused had an older one
 )
 
@@ -132,8 +133,8 @@ func (v *Vault) fetchToken(ctx context.Context, c Credential, clientSecret strin
 		return accessToken{}, errors.New("its token server gave a token that is no bearer token")
 	}
 	life := usualLife
-	if !got.Expiry.IsZero() {
-		life = got.Expiry.Sub(now)
+	if !got.Expiry.IsZero() { // reckoned from the clock of the system
+		life = min(time.Until(got.Expiry), longestLife)
 	}
 	return accessToken{value: NewSecret(got.AccessToken), fetched: now, good: now.Add(max(0, life-beforeExpiry))}, nil
 }
