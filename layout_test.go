@@ -38,6 +38,7 @@ var layers = []layer{
 	{packages: "internal/identity", sees: "internal/action internal/atomicfile"},
 	{packages: "internal/vault/agefile", sees: "internal/atomicfile"},
 	{packages: "internal/vault", sees: "internal/action internal/vault/agefile"},
+	{packages: "internal/argseal", sees: "internal/action internal/atomicfile"},
 	{packages: "internal/config"},
 	{packages: "internal/crashpoint"},
 	{packages: "internal/telemetry", sees: "internal/action"},

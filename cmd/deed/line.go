@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"deed.dev/deed/internal/argseal"
 	"deed.dev/deed/internal/config"
 	"deed.dev/deed/internal/contract"
 	"deed.dev/deed/internal/digest"
@@ -68,9 +69,14 @@ func openLine(ctx context.Context, cfg config.Config, log *slog.Logger) (*line, 
 	if err != nil {
 		return nil, closing(err, l)
 	}
+	secrets, err := argseal.OpenKey(filepath.Join(cfg.DataDir, "arguments.key"))
+	if err != nil {
+		return nil, closing(err, l)
+	}
 	l.http = httpexec.New(httpexec.Options{Vault: credentials, RootCAs: roots})
 	l.gateway = gateway.New(gateway.Options{
 		Store: l.store, Contracts: contracts, Keys: keys, Vault: credentials,
+		Secrets:   secrets,
 		Executors: map[string]gateway.Executor{"http": l.http}, Wait: cfg.Wait, Log: log,
 	})
 	l.mcp = mcpserver.New(mcpserver.Options{

@@ -46,6 +46,30 @@ func travelling(kind Kind, value string) []string {
 	return []string{value}
 }
 
+// With gives an Opened that also looks for other secrets in answers, for those that a request carries beside a credential.
+// It is to be used for that alone. o may be nil.
+func (o *Opened) With(secrets ...Secret) *Opened {
+	if len(secrets) == 0 {
+		return o
+	}
+	more := &Opened{}
+	if o != nil {
+		*more = *o
+	}
+	more.forms = sync.OnceValue(func() []string {
+		var values []string
+		for _, s := range secrets {
+			values = append(values, s.Reveal())
+		}
+		forms := formsOf(values...)
+		if o != nil {
+			forms = append(forms, o.forms()...)
+		}
+		return forms
+	})
+	return more
+}
+
 // Still reports whether what was opened may be sent now: it returns ErrLocked when the vault was locked since, even if it
 // is open again.
 func (o *Opened) Still() error {

@@ -107,6 +107,10 @@ func (e *Executor) perform(caller context.Context, d action.Dispatch) (action.Ou
 	if reason := refuse(d); reason != "" {
 		return notSent(reason), nil
 	}
+	arguments, err := fill(&d)
+	if err != nil {
+		return notSent(ReasonRequestRefused), nil
+	}
 	req, err := build(d, e.userAgent)
 	if err != nil {
 		return notSent(ReasonRequestRefused), nil
@@ -141,7 +145,7 @@ func (e *Executor) perform(caller context.Context, d action.Dispatch) (action.Ou
 			return notSent(ReasonVaultLocked), nil
 		}
 	}
-	s := &sending{executor: e, dispatch: d, link: l, request: req, opened: opened}
+	s := &sending{executor: e, dispatch: d, link: l, request: req, hide: opened.With(arguments...)}
 	if d.Late == nil || e.late.reads <= 0 {
 		return s.finish(ctx, s.exchange(ctx)), nil
 	}
