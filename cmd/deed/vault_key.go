@@ -44,7 +44,7 @@ func givenKey(cfg config.Config, passphrase bool) (vault.Unlocker, error) {
 	if path != "" {
 		text, err = privateFile(path)
 	} else if dir := os.Getenv("CREDENTIALS_DIRECTORY"); dir != "" {
-		text, err = os.ReadFile(filepath.Join(dir, name)) // systemd sees to who may read it
+		text, err = os.ReadFile(filepath.Join(dir, name)) //nolint:gosec // systemd names the directory, and sees to who may read it
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && path == "":

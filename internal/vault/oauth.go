@@ -20,11 +20,13 @@ type tokens struct {
 	flights singleflight.Group
 	mu      sync.Mutex
 	byRef   map[string]accessToken
+	dropped map[string]bool // a target refused the last one, and no new one is there yet
 }
 
 type accessToken struct {
 	value   Secret
 	fetched time.Time
+	renewed bool      // it came in the place of a refused one
 	good    time.Time // until then
 }
 
@@ -32,7 +34,7 @@ const (
 	beforeExpiry = 30 * time.Second // a token that ends within a request's time is not begun with
 	usualLife    = 5 * time.Minute  // of a token whose server does not say
 	longestLife  = 24 * time.Hour   // of a token, whatever its server says
-	settling     = time.Second      // a token that is this new is not fetched anew: whoever was refused had an older one
+	settling     = time.Second      // a token that came for a refused one is kept this long: whoever is refused now had the old one
 )
 
 func (t *tokens) get(ref string, now time.Time) (string, bool) {
@@ -51,6 +53,8 @@ func (t *tokens) put(ref string, a accessToken) {
 	if t.byRef == nil {
 		t.byRef = map[string]accessToken{}
 	}
+	a.renewed = t.dropped[ref]
+	delete(t.dropped, ref)
 	t.byRef[ref] = a
 }
 
@@ -59,15 +63,22 @@ func (t *tokens) put(ref string, a accessToken) {
 func (t *tokens) refused(ref string, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if found, ok := t.byRef[ref]; ok && now.Sub(found.fetched) >= settling {
-		delete(t.byRef, ref)
+	found, ok := t.byRef[ref]
+	if !ok || found.renewed && now.Sub(found.fetched) < settling {
+		return
 	}
+	delete(t.byRef, ref)
+	if t.dropped == nil {
+		t.dropped = map[string]bool{}
+	}
+	t.dropped[ref] = true
 }
 
 func (t *tokens) drop() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	clear(t.byRef)
+	clear(t.dropped)
 }
 
 // token gives an access token that is good for a while. However many ask at once, one request fetches it, and the fetch

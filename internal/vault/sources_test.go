@@ -160,10 +160,14 @@ func TestOneFetchForMany(t *testing.T) {
 	if n := s.fetched.Load(); n != 1 {
 		t.Errorf("%d fetches for 50 uses, want 1", n)
 	}
-	now = now.Add(2 * time.Second)
 	all(func() error { return v.Refresh(t.Context(), "crm") })
 	if n := s.fetched.Load(); n != 2 {
 		t.Errorf("%d fetches after 50 refusals, want 2", n)
+	}
+	now = now.Add(2 * time.Second)
+	all(func() error { return v.Refresh(t.Context(), "crm") })
+	if n := s.fetched.Load(); n != 3 {
+		t.Errorf("%d fetches after 50 later refusals, want 3", n)
 	}
 }
 
@@ -186,6 +190,9 @@ func TestALockDropsTokens(t *testing.T) {
 		t.Errorf("sent %q", got)
 	}
 	v.Lock()
+	if !v.Locked() {
+		t.Error("it is not locked")
+	}
 	v.Unlock()
 	if got := applied(t, v, "crm", to).Get("Authorization"); got != "Bearer token-number-3" {
 		t.Errorf("after a lock sent %q", got)

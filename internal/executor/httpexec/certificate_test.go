@@ -134,7 +134,10 @@ func TestATokenIsFetchedBeforeTheOneRequest(t *testing.T) {
 		t.Errorf("sent %q", got)
 	}
 	tokens.Close()
-	v.Lock()
+	v.Lock() // drops the token
+	if !v.Locked() {
+		t.Error("it is not locked")
+	}
 	v.Unlock()
 	out := r.perform(r.dispatch())
 	want(t, out, action.AttemptNotSent, action.NoEffectProven, ReasonCredentialUnusable)
