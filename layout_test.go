@@ -33,12 +33,14 @@ var layers = []layer{
 	{packages: "internal/canonical", pure: true},
 	{packages: "internal/ladder", sees: "internal/action", pure: true},
 	{packages: "internal/atomicfile", sees: ""},
+	{packages: "internal/dirlock"},
 	{packages: "internal/digest", sees: "internal/action internal/atomicfile internal/canonical"},
 	{packages: "internal/contract", sees: "internal/action internal/canonical"},
 	{packages: "internal/identity", sees: "internal/action internal/atomicfile"},
 	{packages: "internal/vault/agefile", sees: "internal/atomicfile"},
 	{packages: "internal/vault", sees: "internal/action internal/vault/agefile"},
 	{packages: "internal/argseal", sees: "internal/action internal/atomicfile"},
+	{packages: "internal/approval", sees: "internal/action internal/canonical"},
 	{packages: "internal/config"},
 	{packages: "internal/crashpoint"},
 	{packages: "internal/telemetry", sees: "internal/action"},
@@ -64,6 +66,12 @@ var layers = []layer{
 	// The read side sees the journal and nothing that was made from it.
 	{packages: "internal/graph", sees: "internal/action internal/store/eventlog journal", pure: true},
 
+	// Checkpoints leave the gateway. A witness is on the other side of it, and needs none.
+	{packages: "internal/witness", sees: "internal/atomicfile internal/dirlock journal"},
+	{packages: "internal/anchor", sees: "internal/atomicfile journal"},
+	{packages: "internal/anchor/anchortest", sees: "internal/anchor journal", suite: true},
+	{packages: "internal/anchor/places", sees: "internal/anchor internal/atomicfile internal/vault internal/witness journal"},
+
 	// Front doors decode, call the gateway through a small interface of their own, and encode.
 	{packages: "internal/mcpserver", sees: "internal/action internal/identity"},
 	{packages: "internal/restapi", sees: "internal/action internal/identity"},
@@ -88,6 +96,7 @@ var homes = map[string]string{
 	"cel.dev/cel-go":                         "internal/contract",
 	"go.opentelemetry.io/otel":               "internal/telemetry",
 	"github.com/prometheus":                  "internal/telemetry",
+	"github.com/go-webauthn/webauthn":        "internal/approval internal/console",
 }
 
 func TestWhoMayImportWhom(t *testing.T) {

@@ -128,7 +128,7 @@ and answers. A retry by any layer attaches to the action that exists.
 		&cobra.Group{ID: "look", Title: "Look:"}, &cobra.Group{ID: "set", Title: "Set up:"},
 	)
 	for group, commands := range map[string][]*cobra.Command{
-		"run":  {a.serveCommand(), a.mcpCommand(), a.demoCommand()},
+		"run":  {a.serveCommand(), a.mcpCommand(), a.witnessCommand(), a.demoCommand()},
 		"use":  {a.callCommand(), a.reviewCommand(), a.undoCommand()},
 		"look": {a.statusCommand(), a.actionsCommand(), a.showCommand(), a.investigateCommand(), a.planCommand(), a.contractsCommand()},
 		"set":  {a.initCommand(), a.vaultCommand(), a.tokenCommand(), a.configCommand()},

@@ -26,6 +26,7 @@ func TestScripts(t *testing.T) {
 			"break": scriptBreak, "effects": scriptEffects, "requests": scriptRequests, "awaitsocket": scriptAwaitSocket,
 			"sealcredentials": scriptSealCredentials, "nowhere": scriptNowhere, "sent": scriptSent,
 			"export": scriptExport, "actionids": scriptActionIDs,
+			"freeaddress": scriptFreeAddress, "awaitaddress": scriptAwaitAddress,
 			"events": scriptEvents, "metric": scriptMetric, "agentdoor": scriptAgentDoor,
 		},
 	})
