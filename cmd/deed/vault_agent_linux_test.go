@@ -3,8 +3,11 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"fmt"
 	"io"
+	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -74,10 +77,34 @@ func TestTheAgentsProcessNeverHoldsTheCredential(t *testing.T) {
 	if !memoryHolds(t, d.cmd.Process.Pid, canary) {
 		t.Error("not even the gateway's memory holds the credential, so the search shows nothing")
 	}
+	for _, path := range []string{"/v1/status", "/v1/review", "/v1/vault", "/metrics", "/v1/actions/" + string(d.actions()[0].ID)} { // VA-12
+		answer := d.ask(path)
+		if strings.Contains(answer, canary) || answer == "" {
+			t.Errorf("the operator's door says at %s: %s", path, answer)
+		}
+	}
+	if !strings.Contains(d.ask("/v1/vault"), `"ref":"provider"`) {
+		t.Error("the vault is not listed, so the search shows nothing")
+	}
 	d.stop()
 	if strings.Contains(d.stderr.String(), canary) || strings.Contains(d.stderr.String(), passphrase) {
 		t.Error("the log holds a secret")
 	}
+}
+
+// ask reads at the operator's door.
+func (d *daemon) ask(path string) string {
+	d.t.Helper()
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", d.operator)
+	}
+	client := http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}
+	res, err := client.Get("http://deed" + path)
+	d.must(err)
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	d.must(err)
+	return string(text)
 }
 
 func must[T any](v T, err error) T {

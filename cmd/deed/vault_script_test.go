@@ -60,3 +60,17 @@ func scriptSent(ts *testscript.TestScript, _ bool, args []string) {
 		ts.Fatalf("the newest request came with %q, want %q", got, args[0])
 	}
 }
+
+// sentbody TEXT looks for a text in the body of the newest request that the provider saw.
+func scriptSentBody(ts *testscript.TestScript, _ bool, args []string) {
+	seen := stageOf(ts).Requests()
+	if body := seen[len(seen)-1].Body; !strings.Contains(body, args[0]) {
+		ts.Fatalf("the newest request came with %s, want %s in it", body, args[0])
+	}
+}
+
+// putcontract FILE adds a contract whose PROVIDER is the one of the stage.
+func scriptPutContract(ts *testscript.TestScript, _ bool, args []string) {
+	text := strings.ReplaceAll(ts.ReadFile(args[0]), "PROVIDER", ts.Getenv("PROVIDER"))
+	ts.Check(os.WriteFile(filepath.Join(ts.Getenv("CONFIG"), "contracts", args[0]), []byte(text), 0o600))
+}
