@@ -36,7 +36,7 @@ no command, no door and no page shows one. A value is read from standard input o
   deed vault lock`,
 	}
 	a.vaultKeyFlags(c.PersistentFlags())
-	c.AddCommand(a.vaultInit(), a.vaultSet(), a.vaultList(), a.vaultRemove(), a.vaultUnlock(), a.vaultLock(), a.vaultRotate())
+	c.AddCommand(a.vaultInit(), a.vaultSet(), a.vaultList(), a.vaultRemove(), a.vaultUnlock(), a.vaultLock(), a.vaultRotate(), a.vaultRekey())
 	return c
 }
 
@@ -68,7 +68,7 @@ func (a *app) makeVault(cfg config.Config, work int, recipients []string) error 
 	}
 	var key vault.Unlocker
 	if len(recipients) == 0 {
-		text, err := a.newPassphrase(cfg)
+		text, err := a.newPassphrase(cfg.VaultPassphraseFile)
 		if err != nil {
 			return err
 		}
@@ -93,10 +93,10 @@ func (a *app) makeVault(cfg config.Config, work int, recipients []string) error 
 	return nil
 }
 
-// newPassphrase is the one that the settings name, or one that is typed twice or comes in.
-func (a *app) newPassphrase(cfg config.Config) ([]byte, error) {
-	if cfg.VaultPassphraseFile != "" {
-		text, err := privateFile(cfg.VaultPassphraseFile)
+// newPassphrase is the one that a file holds, or one that is typed twice or comes in.
+func (a *app) newPassphrase(file string) ([]byte, error) {
+	if file != "" {
+		text, err := privateFile(file)
 		return firstLine(text), err
 	}
 	if !typedAt(a.in) {
@@ -112,7 +112,7 @@ func (a *app) newPassphrase(cfg config.Config) ([]byte, error) {
 	}
 	defer clear(second)
 	if string(first) != string(second) {
-		return nil, &exitError{exitUsage, errors.New("the two differ; no vault was made")}
+		return nil, &exitError{exitUsage, errors.New("the two differ; nothing was written")}
 	}
 	return first, nil
 }

@@ -117,6 +117,25 @@ func Edit(path string, u Unlocker, change func(*Editor) error) error {
 	return s.write(path, u)
 }
 
+// Rekey writes the same vault for another passphrase, or for recipients when some are named. What opened it until then
+// opens only copies that were made before.
+func Rekey(path string, u, next Unlocker, work int, recipients []string) error {
+	release, err := agefile.Lock(path)
+	if err != nil {
+		return err
+	}
+	defer release()
+	s, err := read(path, u)
+	if err != nil {
+		return err
+	}
+	defer s.wipe()
+	if s.recipients, s.work = recipients, 0; len(recipients) == 0 {
+		s.work = work
+	}
+	return s.write(path, next)
+}
+
 // Editor changes the vault's file while nobody else writes.
 type Editor struct{ file *sealedFile }
 
