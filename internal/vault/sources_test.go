@@ -291,3 +291,21 @@ func TestValueFromOpenBao(t *testing.T) {
 		t.Errorf("without a token that is one: %v, %d more requests", err, len(asked)-before)
 	}
 }
+
+// The vault's own requests go to no address where machines get their metadata, whatever name led there.
+func TestTheVaultAsksNoMetadataAddress(t *testing.T) {
+	for address, allowed := range map[string]bool{
+		"169.254.169.254:443": false, "[::ffff:169.254.169.254]:443": false, "[fe80::1]:443": false, "0.0.0.0:443": false, "[::]:443": false,
+		"224.0.0.1:443": false, "[fd00:ec2::254]:443": false, "no address": false,
+		"10.0.0.7:8200": true, "127.0.0.1:8200": true, "[fd00::1]:8200": true, "203.0.113.9:443": true,
+	} {
+		if err := refuseLinkLocal("tcp", address, nil); (err == nil) != allowed {
+			t.Errorf("%s: %v", address, err)
+		}
+	}
+	t.Setenv("OAUTH_SECRET", canary)
+	v := mustParse(t, "credentials: [{ref: a, kind: oauth, hosts: [a.example], env: OAUTH_SECRET, oauth: {token_url: 'https://169.254.169.254/token', client_id: x}}]", t.TempDir())
+	if _, err := v.Open(t.Context(), "a", target("https", "a.example", 443)); !errors.Is(err, ErrSource) || !strings.Contains(err.Error(), "no usable answer") {
+		t.Errorf("asked: %v", err)
+	}
+}
