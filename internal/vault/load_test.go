@@ -139,7 +139,10 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte("credentials:\n- ? {}\n: - &a *a\n- !!binary x\n- <<: [*a]\n"))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		if v, err := Parse(raw, "."); err == nil {
-			for ref := range v.credentials {
+			for ref, c := range v.credentials {
+				if len(c.Source.Command) > 0 || c.Source.OpenBao != nil || c.OAuth != nil {
+					continue // whatever the fuzzer makes up is not to be run or asked
+				}
 				_, _ = v.Open(t.Context(), ref, action.Target{Scheme: "https", Host: "a", Port: 443})
 			}
 		}
