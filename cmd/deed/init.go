@@ -86,13 +86,13 @@ done_when: ${status == 200}
 no_effect_when: ${status in [403, 404]}
 `
 
-const initCredentials = `# Credentials by reference. The value itself never stands here: it is read from the environment or from a file in
-# the moment of sending, and goes only to the hosts that are named.
+const initCredentials = `# Credentials by reference. The value itself never stands here: it is read from the vault, the environment, a file, a
+# command or OpenBao in the moment of sending, and goes only to the hosts that are named. docs/vault.md has all kinds.
 #
 # credentials:
 #   - ref: billing
 #     kind: bearer
 #     hosts: [api.stripe.com]
-#     env: STRIPE_SECRET_KEY
+#     vault: true      # deed vault init, then deed vault set billing
 credentials: []
 `

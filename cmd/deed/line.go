@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"deed.dev/deed/internal/argseal"
 	"deed.dev/deed/internal/audit"
 	"deed.dev/deed/internal/config"
 	"deed.dev/deed/internal/contract"
@@ -46,10 +47,6 @@ func openLine(ctx context.Context, cfg config.Config, log *slog.Logger) (*line, 
 	if err != nil {
 		return nil, err
 	}
-	credentials, err := vault.Load(cfg.Credentials)
-	if err != nil {
-		return nil, &exitError{exitUsage, err}
-	}
 	tokens, err := identity.OpenTokens(cfg.TokensFile())
 	if err != nil {
 		return nil, err
@@ -57,6 +54,10 @@ func openLine(ctx context.Context, cfg config.Config, log *slog.Logger) (*line, 
 	roots, err := certificateRoots(cfg.TLSRoots)
 	if err != nil {
 		return nil, &exitError{exitUsage, err}
+	}
+	credentials, err := startVault(cfg, roots, log)
+	if err != nil {
+		return nil, err
 	}
 	if err := lostRecords(cfg); err != nil {
 		return nil, err
@@ -78,9 +79,14 @@ func openLine(ctx context.Context, cfg config.Config, log *slog.Logger) (*line, 
 	if err != nil {
 		return nil, closing(err, l)
 	}
+	secrets, err := argseal.OpenKey(filepath.Join(cfg.DataDir, "arguments.key"))
+	if err != nil {
+		return nil, closing(err, l)
+	}
 	l.http = httpexec.New(httpexec.Options{Vault: credentials, RootCAs: roots})
 	l.gateway = gateway.New(gateway.Options{
 		Store: l.store, Contracts: contracts, Keys: keys, Vault: credentials,
+		Secrets:   secrets,
 		Executors: map[string]gateway.Executor{"http": l.http}, Wait: cfg.Wait, Log: log,
 	})
 	l.mcp = mcpserver.New(mcpserver.Options{
@@ -94,6 +100,7 @@ func openLine(ctx context.Context, cfg config.Config, log *slog.Logger) (*line, 
 	l.operator = operator.New(operator.Options{
 		Gateway: l.gateway, Records: l.store, NotFound: store.ErrNotFound, RotateContentKey: l.store.RotateContentKey, Status: l.status, Metrics: metrics, Log: log,
 		Journal: l.journal.desk(),
+		Vault:   newVaultDoor(cfg, credentials),
 	})
 	return l, nil
 }

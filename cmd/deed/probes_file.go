@@ -70,13 +70,19 @@ func syncDir(dir string) error {
 // probeCredentials opens the vault and refuses a target that the contract's credential is not meant for, before anything is
 // written down or sent.
 func probeCredentials(cfg config.Config, c *contract.Contract, p *probe.Probe) (*vault.Vault, *x509.CertPool, error) {
-	credentials, err := vault.Load(cfg.Credentials)
+	roots, err := certificateRoots(cfg.TLSRoots)
+	if err != nil {
+		return nil, nil, err
+	}
+	credentials, err := openVault(cfg, roots)
+	if errors.Is(err, errNoVaultKey) {
+		return nil, nil, fmt.Errorf("nothing was sent: %w", err)
+	}
 	if err != nil {
 		return nil, nil, err
 	}
 	if bound, ok := credentials.Find(c.Credential); c.Credential != "" && (!ok || !bound.Bound(p.Target())) {
 		return nil, nil, fmt.Errorf("the credential %q is not for %s, so nothing was sent; name the host in credentials.yaml, or probe another", c.Credential, p.Target().Address())
 	}
-	roots, err := certificateRoots(cfg.TLSRoots)
-	return credentials, roots, err
+	return credentials, roots, nil
 }

@@ -133,7 +133,7 @@ and answers. A retry by any layer attaches to the action that exists.
 		"use":   {a.callCommand(), a.reviewCommand(), a.undoCommand()},
 		"look":  {a.statusCommand(), a.actionsCommand(), a.showCommand(), a.investigateCommand(), a.planCommand(), a.contractsCommand()},
 		"prove": {a.auditCommand()},
-		"set":   {a.initCommand(), a.tokenCommand(), a.contentCommand(), a.configCommand()},
+		"set":   {a.initCommand(), a.vaultCommand(), a.tokenCommand(), a.contentCommand(), a.configCommand()},
 	} {
 		for _, c := range commands {
 			c.GroupID = group

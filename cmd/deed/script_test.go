@@ -24,6 +24,7 @@ func TestScripts(t *testing.T) {
 		Dir: filepath.Join("testdata", "script"), RequireExplicitExec: true, RequireUniqueNames: true, Setup: scriptStage,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"break": scriptBreak, "effects": scriptEffects, "requests": scriptRequests, "awaitsocket": scriptAwaitSocket,
+			"sealcredentials": scriptSealCredentials, "nowhere": scriptNowhere, "sent": scriptSent, "sentbody": scriptSentBody, "putcontract": scriptPutContract,
 			"export": scriptExport, "actionids": scriptActionIDs,
 			"door": scriptDoor, "mode": scriptMode, "awaitrecords": scriptAwaitRecords, "exits": scriptExits,
 			"freeaddress": scriptFreeAddress, "awaitaddress": scriptAwaitAddress,

@@ -22,14 +22,20 @@ func (a *app) serveCommand() *cobra.Command {
 		Short: "Run the gateway",
 		Long: `Run the gateway until it is told to stop (SIGTERM or Ctrl-C). It serves MCP over HTTP, for holders of a token,
 and over a Unix socket, for agents of this machine. Those who look after it have a socket of their own, for deed's
-own user and root (deed review, deed undo, deed status). What was sent when it stops is finished or recorded.`,
+own user and root (deed review, deed undo, deed status, deed vault). What was sent when it stops is finished or recorded.
+
+When there is a vault, it starts locked, and nothing that needs a credential is sent until deed vault unlock, unless
+it is given what opens the vault: an identity file, a file with the passphrase, or one of them as a systemd
+credential (deed-vault-identity, deed-vault-passphrase).`,
 		Example: `  deed serve
   deed serve --listen 127.0.0.1:7333
-  deed serve --config ./deed --data ./state`,
+  deed serve --config ./deed --data ./state
+  deed serve --vault-passphrase-file /etc/deed/passphrase`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return explain(a.serve(cmd.Context())) },
 	}
 	c.Flags().StringVar(&a.flags.Listen, "listen", "", "address of the HTTP door; loopback only")
+	a.vaultKeyFlags(c.Flags())
 	c.Flags().StringVar(&a.flags.LogLevel, "log-level", "", "debug, info, warn or error")
 	return c
 }

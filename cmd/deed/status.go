@@ -115,7 +115,7 @@ func (a *app) printStatus(s operator.Status) {
 	case s.VaultLocked == nil:
 		line("vault", "not known: only a running gateway can say")
 	case *s.VaultLocked:
-		line("vault", "LOCKED: nothing is sent")
+		line("vault", "LOCKED: nothing that needs a credential is sent; `deed vault unlock` opens it")
 	default:
 		line("vault", "open")
 	}

@@ -18,6 +18,8 @@ type Operation struct {
 	Key        KeyPlace
 	Timeout    int64 // milliseconds for one attempt
 	MaxResult  int64 // bytes of the answer that are kept
+
+	Secrets []SealedArgument `json:",omitempty"` // their references stand in Body
 }
 
 // Target is the place an operation goes to: everything that decides who receives it.

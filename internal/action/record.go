@@ -145,6 +145,7 @@ type Dispatch struct {
 	Binding   string // binding digest of what is about to be sent, computed now
 	Trace     Trace
 	Judge     Judge
+	Secret    func(name string) (string, error) // opens one of the operation's secret arguments; nil where it has none
 	// Late, if given, takes the answer that comes after the attempt was given up on. It is called at most once, and only
 	// after Perform has returned an outcome that proves nothing.
 	Late func(Outcome)

@@ -31,6 +31,10 @@ type Config struct {
 	LogLevel    slog.Level
 	Origin      string // the name of the journal; "" keeps the one that it has
 	TLSRoots    string // a PEM file of further authorities for the certificates of targets; "" for none
+	Vault       string // the encrypted file of values; it may be absent
+
+	VaultIdentity       string // the file of the key that opens it; "" for none
+	VaultPassphraseFile string // the file of the passphrase that opens it; "" for none
 
 	from map[string]string // by setting: where its value came from
 }
@@ -41,6 +45,7 @@ const MaxWait = 55 * time.Second
 // Overrides are the flags that were given on the command line. An empty field was not given.
 type Overrides struct {
 	ConfigDir, DataDir, KeyDir, Contracts, Credentials, Socket, OperatorSocket, Listen, LongestRun, Wait, LogLevel, Origin, TLSRoots string
+	Vault, VaultIdentity, VaultPassphraseFile                                                                                        string
 }
 
 // Load reads the settings. A missing deed.yaml is no error; a setting in it that deed does not know is one.

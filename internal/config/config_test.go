@@ -55,6 +55,7 @@ func TestDefaults(t *testing.T) {
 		LongestRun:  24 * time.Hour,
 		Wait:        45 * time.Second,
 		LogLevel:    slog.LevelInfo,
+		Vault:       filepath.Join(dir, ".local/state/deed/vault.age"),
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("Load() =\n%+v, want\n%+v", got, want)
@@ -102,6 +103,9 @@ func TestStrongerSourceWins(t *testing.T) {
 		"wait         10s (" + path + ":2)\n" +
 		"log_level    debug (DEED_LOG_LEVEL)\n" +
 		"origin       deed.example/prod (" + path + ":7)\n" +
+		"vault        " + dir + "/state/vault.age                (default)\n" +
+		"vault_identity - (default)\n" +
+		"vault_passphrase_file - (default)\n" +
 		"tls_roots    - (default)\n"
 	squeeze := func(s string) string { return regexp.MustCompile(` +`).ReplaceAllString(s, " ") }
 	if got := c.Describe(); squeeze(got) != squeeze(want) {

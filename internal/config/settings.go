@@ -40,6 +40,9 @@ func settings(flags Overrides) []setting {
 		{"wait", flags.Wait, always("45s"), setWait, func(c Config) string { return c.Wait.String() }},
 		{"log_level", flags.LogLevel, always("info"), setLogLevel, func(c Config) string { return strings.ToLower(c.LogLevel.String()) }},
 		{"origin", flags.Origin, always(""), setOrigin, func(c Config) string { return c.Origin }},
+		pathSetting("vault", flags.Vault, func(c *Config) *string { return &c.Vault }, inDataDir("vault.age")),
+		optionalPath("vault_identity", flags.VaultIdentity, func(c *Config) *string { return &c.VaultIdentity }),
+		optionalPath("vault_passphrase_file", flags.VaultPassphraseFile, func(c *Config) *string { return &c.VaultPassphraseFile }),
 		{"tls_roots", flags.TLSRoots, always(""), setTLSRoots, func(c Config) string { return c.TLSRoots }},
 	}
 }
@@ -50,6 +53,19 @@ func pathSetting(name, flag string, field func(*Config) *string, fallback func(*
 		return err
 	}
 	return setting{name, flag, fallback, set, func(c Config) string { return *field(&c) }}
+}
+
+// optionalPath is a path that need not be set.
+func optionalPath(name, flag string, field func(*Config) *string) setting {
+	s := pathSetting(name, flag, field, always(""))
+	set := s.set
+	s.set = func(c *Config, v value) error {
+		if v.source == "default" {
+			return nil
+		}
+		return set(c, v)
+	}
+	return s
 }
 
 // absolute resolves ~/ and what is relative.

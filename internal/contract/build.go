@@ -43,6 +43,7 @@ func build(doc document) (*Contract, LoadErrors) {
 	f.poll(c, raw)
 	f.undo(c, raw)
 	f.uses(c)
+	f.secretArguments(c)
 	if len(f.list) > 0 {
 		return nil, sorted(f.list)
 	}

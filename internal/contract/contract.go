@@ -57,6 +57,7 @@ type Contract struct {
 	form     bool
 	metadata metadataPart
 	norms    []normalizer
+	secrets  []string // names of secret arguments
 	resource *text
 	impact   *text
 	rules    []rule

@@ -26,6 +26,10 @@ func (r Resolved) Operation(id action.ID, idemKey string) (action.Operation, err
 	if err != nil {
 		return action.Operation{}, fmt.Errorf("operation of %s: %w", c.Tool, err)
 	}
+	var secrets []action.SealedArgument // whoever records the operation seals them
+	for _, s := range r.Secrets {
+		secrets = append(secrets, action.SealedArgument{Name: s.Name})
+	}
 	target := c.Host
 	target.Private = slices.Clone(c.Host.Private)
 	return action.Operation{
@@ -42,6 +46,7 @@ func (r Resolved) Operation(id action.ID, idemKey string) (action.Operation, err
 		Key:        action.KeyPlace{Header: c.Key.Header},
 		Timeout:    c.Timeout.Milliseconds(),
 		MaxResult:  c.ResponseLimit,
+		Secrets:    secrets,
 	}, nil
 }
 

@@ -96,7 +96,7 @@ func (f *faults) own(path, name string, c *Contract, own []string) {
 // ask makes the request of a question about an action. requested are the arguments as they came: they get defaults and their
 // one spelling again, so that the question may use what the request uses.
 func (c *Contract) ask(q question, requested []byte, id Identity) (action.Operation, error) {
-	args, err := c.arguments(requested, &Resolved{})
+	args, err := c.recorded(requested)
 	if err != nil {
 		return action.Operation{}, err
 	}

@@ -28,6 +28,7 @@ type Resolved struct {
 	Resource   string // "" when the contract names none
 	Impact     string // "" when the contract says none; safe to print
 	Steps      []action.Step
+	Secrets    []SecretArgument // taken out of everything above and below; references stand in their place
 
 	path    string
 	query   string
@@ -41,7 +42,13 @@ type Resolved struct {
 // never a value.
 func (c *Contract) Resolve(raw []byte) (Resolved, error) {
 	r := Resolved{Contract: c}
-	args, err := c.arguments(raw, &r)
+	args, err := c.read(raw, &r)
+	if err == nil {
+		err = c.withhold(args, &r)
+	}
+	if err == nil {
+		args, err = c.settle(args, &r)
+	}
 	if err != nil {
 		return Resolved{}, err
 	}
@@ -57,12 +64,19 @@ func (c *Contract) Resolve(raw []byte) (Resolved, error) {
 	return r, nil
 }
 
-// arguments checks the arguments of a call, and gives them with defaults and in their one spelling.
-func (c *Contract) arguments(raw []byte, r *Resolved) (map[string]any, error) {
-	args, err := c.read(raw, r)
+// recorded gives arguments that are on record (Resolved.Requested) with defaults and in their one spelling again. References
+// stand for secret ones.
+func (c *Contract) recorded(requested []byte) (map[string]any, error) {
+	var r Resolved
+	args, err := c.read(requested, &r)
 	if err != nil {
 		return nil, err
 	}
+	return c.settle(args, &r)
+}
+
+// settle checks the arguments of a call, and gives them with defaults and in their one spelling.
+func (c *Contract) settle(args map[string]any, r *Resolved) (_ map[string]any, err error) {
 	if r.Requested, err = canonical.Marshal(args); err != nil {
 		return nil, invalid("the arguments have no canonical form")
 	}

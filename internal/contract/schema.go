@@ -24,6 +24,9 @@ var (
 
 var localRef = regexp.MustCompile(`^#/\$defs/[A-Za-z0-9_.-]+$`)
 
+// topProperty is where secret may stand.
+var topProperty = regexp.MustCompile(`^/input/properties/[^/]+/secret$`)
+
 const dialect = "https://json-schema.org/draft/2020-12/schema"
 
 // schema looks for what deed does not accept in a schema, though JSON Schema itself would pass over it in silence.
@@ -69,10 +72,9 @@ func (f *faults) keyword(word string, v any, path string) {
 	case word == "format" && text != "" && !slices.Contains(formats, text):
 		f.add(path, fmt.Sprintf("the format %q is not known, so nothing would be checked", text),
 			"use one of "+strings.Join(formats, ", "))
-	case word == "secret" && v == true:
-		f.addAt(at, path, "secret arguments are not supported by this version: they come with the vault",
-			"name a credential instead")
-	case word == "secret" && v != false:
+	case word == "secret" && v == true && !topProperty.MatchString(path):
+		f.addAt(at, path, "only an argument of its own can be secret", "make it one of input.properties")
+	case word == "secret" && v != true && v != false:
 		f.add(path, "has to be true or false", "")
 	case strings.HasPrefix(word, "x-"), slices.Contains(otherWords, word), slices.Contains(schemaMaps, word),
 		slices.Contains(schemaLists, word), slices.Contains(schemaOnes, word):

@@ -44,7 +44,7 @@ func (c *Contract) UndoArguments(requested, result []byte) ([]byte, error) {
 	if c.Undo == nil {
 		return nil, fmt.Errorf("undo of %s: the contract names no tool that undoes it", c.Tool)
 	}
-	args, err := c.arguments(requested, &Resolved{})
+	args, err := c.recorded(requested)
 	if err != nil {
 		return nil, fmt.Errorf("undo of %s: %w", c.Tool, err)
 	}

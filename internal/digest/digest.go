@@ -76,6 +76,9 @@ func (k Key) Of(r Record, args []byte, resource string) (action.Digests, error) 
 	return d, nil
 }
 
+// Secret is the keyed digest that stands for a secret argument in what a repeat is recognised by.
+func (k Key) Secret(name, value string) string { return k.mac("secret", []byte(name+"\x00"+value)) }
+
 // Body is the keyed digest of a request's body: what is sent may be guessed, and must not be found that way.
 func (k Key) Body(body []byte) string { return k.mac("body", body) }
 

@@ -212,6 +212,9 @@ func (g *Gateway) proved(tx store.Tx, act *action.Action) error {
 // open makes a new action: accepted, and then allowed and planned, or refused.
 func (g *Gateway) open(tx store.Tx, call action.Call, a asked, id action.ID, claim action.Claim) (action.Action, plan, error) {
 	op, err := a.resolved.Operation(id, a.idemKey)
+	if err == nil {
+		err = g.sealSecrets(&op, a, id)
+	}
 	if err != nil {
 		return action.Action{}, plan{}, err
 	}

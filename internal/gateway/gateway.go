@@ -35,7 +35,13 @@ type Executor interface {
 // it. It never sees a secret.
 type Vault interface {
 	Locked() bool
-	Refresh(ref string) error
+	Refresh(ctx context.Context, ref string) error
+}
+
+// Sealer keeps secret arguments under a key of its own, each bound to its action and name.
+type Sealer interface {
+	Seal(id action.ID, name, value string) ([]byte, error)
+	Open(id action.ID, name string, sealed []byte) (string, error)
 }
 
 // Options are the parts of a gateway.
@@ -44,6 +50,7 @@ type Options struct {
 	Contracts *contract.Set
 	Keys      *digest.Keys
 	Vault     Vault
+	Secrets   Sealer              // nil: calls with secret arguments are refused
 	Executors map[string]Executor // by channel
 	Wait      time.Duration       // how long one call waits for an outcome before it answers "in progress"
 	Every     time.Duration       // how often Run looks for what is due; 1 s if not said
@@ -57,6 +64,7 @@ type Gateway struct {
 	contracts *contract.Set
 	keys      *digest.Keys
 	vault     Vault
+	secrets   Sealer
 	executors map[string]Executor
 	wait      time.Duration
 	every     time.Duration
@@ -85,7 +93,7 @@ type Gateway struct {
 // New makes a gateway. It starts nothing.
 func New(o Options) *Gateway {
 	g := &Gateway{
-		store: o.Store, contracts: o.Contracts, keys: o.Keys, vault: o.Vault,
+		store: o.Store, contracts: o.Contracts, keys: o.Keys, vault: o.Vault, secrets: o.Secrets,
 		executors: o.Executors, wait: o.Wait, every: o.Every, log: o.Log,
 	}
 	if g.every <= 0 {

@@ -133,8 +133,8 @@ func newWorld() *world {
 	}
 }
 
-func (w *world) Locked() bool         { return w.locked }
-func (w *world) Refresh(string) error { return errors.New("nothing newer") }
+func (w *world) Locked() bool                          { return w.locked }
+func (w *world) Refresh(context.Context, string) error { return errors.New("nothing newer") }
 
 // wall is the gateway's clock.
 func (w *world) wall() time.Time {

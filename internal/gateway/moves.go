@@ -146,7 +146,7 @@ func (g *Gateway) refreshed(act action.Action, o action.Outcome) action.Outcome 
 		o.Retry = false
 		return o
 	}
-	if err := g.vault.Refresh(act.Credential); err != nil {
+	if err := g.vault.Refresh(g.ctx, act.Credential); err != nil {
 		g.log.Warn("a refused credential could not be read anew", "action_id", act.ID, "credential", act.Credential)
 		o.Retry = false
 		return o

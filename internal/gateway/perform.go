@@ -84,8 +84,8 @@ func (g *Gateway) send(ctx context.Context, act action.Action, p plan) action.Ou
 		Action: act.ID, Attempt: planned.ID, Number: planned.Number,
 		Operation: op, Token: string(act.ID), Allowed: act.Binding.Digest, Binding: binding,
 		Trace: action.Trace{TraceID: act.Trace.TraceID, SpanID: planned.SpanID, ParentSpanID: act.Trace.SpanID},
-		Judge: g.judge(ctx, act),
-		Late:  func(o action.Outcome) { g.late(act, planned, o) },
+		Judge: g.judge(ctx, act), Secret: g.opener(act.ID, op),
+		Late: func(o action.Outcome) { g.late(act, planned, o) },
 	})
 	crashpoint.Here(crashpoint.AfterEffect) // W3
 	return sound(outcome)

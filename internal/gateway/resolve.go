@@ -62,10 +62,15 @@ func (g *Gateway) resolve(ctx context.Context, call action.Call, run action.Run)
 func (a *asked) addVariants(keys *digest.Keys, c *contract.Contract, r contract.Resolved) error {
 	record := digest.Record{
 		Actor: a.Actor.String(), Tool: c.Tool, Channel: c.Channel, Target: r.Target(),
-		CredentialRef: c.Credential, Method: c.Method, Arguments: json.RawMessage(r.Meaningful), IntentScope: a.scope(c, r),
+		CredentialRef: c.Credential, Method: c.Method, IntentScope: a.scope(c, r),
 	}
 	for _, key := range keys.All() {
-		digests, err := key.Of(record, r.Meaningful, r.Resource)
+		arguments, err := r.MeaningfulUnder(key.Secret)
+		if err != nil {
+			return err
+		}
+		record.Arguments = json.RawMessage(arguments)
+		digests, err := key.Of(record, arguments, r.Resource)
 		if err != nil {
 			return err
 		}
@@ -164,6 +169,10 @@ func (g *Gateway) underKey(ctx context.Context, a *asked, call action.Call, act 
 		return err
 	}
 	variant := action.Variant{Contract: act.Contract, Digests: action.Digests{KeyID: act.Digests.KeyID}}
+	if c.TakesSecrets() { // whether the secret is the same cannot be told any more, so it counts as another
+		a.Variants = append(a.Variants, variant)
+		return nil
+	}
 	earlier, err := g.store.Payload(ctx, store.Arguments, string(act.Intent))
 	if err != nil {
 		return err

@@ -14,6 +14,10 @@
 //	POST /v1/journal/keys/rotate   let a new key sign from now on
 //	POST /v1/actions/{id}/content  show protected content; who reads it and why is recorded first
 //	POST /v1/content-key           make a new key for protected content; the older ones stay
+//	GET  /v1/vault                 what is in the vault, without a value
+//	POST /v1/vault/unlock          open the vault; the body is its passphrase, or empty where the gateway has a key
+//	POST /v1/vault/reload          read the vault's file again, in the same way; a locked vault stays locked
+//	POST /v1/vault/lock            refuse every use of every credential, at once
 //	GET  /metrics                  the figures of the backlog, for Prometheus
 //
 // It is never the agents' door, and the agents' doors have none of this. Who asks is the process at the other end of the
@@ -23,6 +27,6 @@
 // one. A decision records which program opened the door and how well that was verified; it is not signed, so it is no
 // proof that a person made it. Run deed as a user of its own where that matters. Signatures come with approvals.
 //
-// The package shows neither arguments nor bodies but to whoever asks for them with a reason, and it decides nothing about an
-// action: the gateway does.
+// The package shows neither arguments nor bodies but to whoever asks for them with a reason, no value of the vault to
+// anybody, and keeps no passphrase. It decides nothing about an action: the gateway does.
 package operator

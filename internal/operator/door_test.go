@@ -169,6 +169,10 @@ func TestWhatIsNotThereIsRefused(t *testing.T) {
 		{"POST", "/v1/actions/" + none + "/undo", "", 404, action.CodeNoSuchAction},
 		{"GET", "/v1/actions/" + none + "/review", "", 404, action.CodeInvalidArguments},
 		{"DELETE", "/v1/review", "", 404, action.CodeInvalidArguments},
+		{"POST", "/v1/vault/unlock", "a passphrase", 404, action.CodeInvalidArguments}, // this gateway has no vault to open
+		{"POST", "/v1/vault/lock", "", 404, action.CodeInvalidArguments},
+		{"GET", "/v1/vault", "", 404, action.CodeInvalidArguments},
+		{"GET", "/v1/vault/unlock", "", 404, action.CodeInvalidArguments},
 		{"OPTIONS", "/v1/review", "", 404, action.CodeInvalidArguments},
 		{"GET", "/mcp", "", 404, action.CodeInvalidArguments},
 		{"GET", "/", "", 404, action.CodeInvalidArguments},

@@ -34,6 +34,10 @@ func (s *Server) handler() http.Handler {
 		"/":                             s.nothingHere,
 		"POST /v1/actions/{id}/content": s.postContent,
 		"POST /v1/content-key":          s.postContentKey,
+		"GET /v1/vault":                 s.getVault,
+		"POST /v1/vault/unlock":         s.postUnlock,
+		"POST /v1/vault/reload":         s.postReload,
+		"POST /v1/vault/lock":           s.postLock,
 	} {
 		mux.Handle(pattern, s.enter(handle))
 	}

@@ -47,6 +47,18 @@ type Journal interface {
 	Rotate(ctx context.Context) (audit.Rotated, error)
 }
 
+// Vault is what this door needs of the vault. Its errors are of *action.Error.
+type Vault interface {
+	// Unlock opens the vault with a passphrase, or with the gateway's own key where there is none. It wipes the passphrase.
+	Unlock(passphrase []byte) error
+	// Reload reads the file again in the same way; a locked vault stays locked.
+	Reload(passphrase []byte) error
+	Lock()
+	// Entries lists what is in the vault, without a value, as JSON can show it.
+	Entries() (any, error)
+	Locked() bool
+}
+
 // Options are the parts of the door.
 type Options struct {
 	Gateway  Gateway // nil where there is nothing but records to read
@@ -55,6 +67,7 @@ type Options struct {
 	Status   func(ctx context.Context) (Status, error)
 	Metrics  http.Handler
 	Journal  Journal // nil where none is handed out
+	Vault    Vault   // nil where there is none to open
 	Log      *slog.Logger
 	// RotateContentKey makes a new key for protected content and gives its identifier. nil where there are only records.
 	RotateContentKey func(ctx context.Context) (id string, err error)

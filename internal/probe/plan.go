@@ -132,6 +132,9 @@ func (p *Probe) operation(what string, args []byte, key action.ID) (action.Opera
 	if err != nil {
 		return action.Operation{}, fmt.Errorf("%s: %w", what, err)
 	}
+	if len(resolved.Secrets) > 0 {
+		return action.Operation{}, fmt.Errorf("%s: the tool takes secret arguments, and a probe sends none; probe the target with another tool", what)
+	}
 	op, err := resolved.Operation(key, digest.IdemKey(action.RunID("probe"), 0, string(key)))
 	if err == nil && p.setup.Against != nil {
 		private := op.Target.Private // the ranges are the contract's: another host is no leave to look around

@@ -1,6 +1,7 @@
 package vault
 
 import (
+	"path/filepath"
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
@@ -90,10 +91,28 @@ func (c *Credential) set(f field) (err error) {
 		c.Source.Env, err = f.text()
 	case "file":
 		c.Source.File, err = f.text()
-	case "value", "secret", "token", "password", "key", "api_key":
-		return problem(f.line, "a credential's value does not belong into this file; name its place with env or file")
+	case "vault":
+		b, ok := f.value.(*ast.BoolNode)
+		if !ok || !b.Value {
+			return problem(f.line, "vault is true, or left out: the value then stands in the vault under the same reference")
+		}
+		c.Source.Vault = true
+	case "command":
+		c.Source.Command, err = f.texts()
+		if err == nil && !filepath.IsAbs(c.Source.Command[0]) {
+			return problem(f.line, "command begins with the whole path of a program; no shell is involved")
+		}
+	case "openbao":
+		c.Source.OpenBao, err = readOpenBao(f)
+	case "oauth":
+		c.OAuth, err = readOAuth(f)
+	case "check":
+		c.Check, err = f.text()
+	case "value", "secret", "token", "password", "key", "api_key", "client_secret":
+		return problem(f.line, "a credential's value does not belong into this file; name its place with vault, env, file, command or openbao")
 	default:
-		return problem(f.line, "this field is not known; the fields are ref, kind, header, parameter, hosts, insecure_loopback, env and file")
+		return problem(f.line, "this field is not known; the fields are ref, kind, header, parameter, hosts, insecure_loopback, oauth, check, and "+
+			"for the place of the value vault, env, file, command and openbao")
 	}
 	return err
 }
@@ -117,10 +136,83 @@ func (f field) hosts() ([]string, error) {
 		if !ok {
 			return nil, problem(lineOf(v), "a host is a text; quote it where YAML sees something else")
 		}
-		if _, _, err := splitHost(s.Value); err != nil {
+		if _, _, err := splitHost(s.Value, 1); err != nil {
 			return nil, problem(lineOf(v), "this is no host or host:port in lower case, without scheme, path or pattern")
 		}
 		hosts = append(hosts, s.Value)
 	}
 	return hosts, nil
+}
+
+func (f field) texts() ([]string, error) {
+	list, ok := f.value.(*ast.SequenceNode)
+	if !ok || len(list.Values) == 0 {
+		return nil, problem(f.line, "%s is a list of texts", f.name)
+	}
+	var texts []string
+	for _, v := range list.Values {
+		s, ok := v.(*ast.StringNode)
+		if !ok || s.Value == "" || strings.ContainsRune(s.Value, 0) {
+			return nil, problem(lineOf(v), "%s is a list of texts; quote what YAML sees something else in", f.name)
+		}
+		texts = append(texts, s.Value)
+	}
+	return texts, nil
+}
+
+func readOpenBao(f field) (*OpenBao, error) {
+	fields, err := fieldsOf(f.value)
+	if err != nil {
+		return nil, err
+	}
+	b := &OpenBao{Mount: "secret"}
+	for _, f := range fields {
+		into, known := map[string]*string{
+			"url": &b.URL, "namespace": &b.Namespace, "mount": &b.Mount, "path": &b.Path, "field": &b.Field, "auth": &b.Auth,
+		}[f.name]
+		if !known {
+			return nil, problem(f.line, "this field is not known; the fields of openbao are url, namespace, mount, path, field and auth")
+		}
+		if *into, err = f.text(); err != nil {
+			return nil, err
+		}
+	}
+	if b.URL == "" || b.Path == "" || b.Field == "" || b.Auth == "" || !b.plain() {
+		return nil, problem(f.line, "openbao needs url, path, field and auth; mount and path are names with slashes between them")
+	}
+	return b, nil
+}
+
+func readOAuth(f field) (*OAuthClient, error) {
+	fields, err := fieldsOf(f.value)
+	if err != nil {
+		return nil, err
+	}
+	o := &OAuthClient{}
+	for _, f := range fields {
+		switch f.name {
+		case "token_url":
+			o.TokenURL, err = f.text()
+		case "client_id":
+			o.ClientID, err = f.text()
+		case "audience":
+			o.Audience, err = f.text()
+		case "scopes":
+			o.Scopes, err = f.texts()
+		case "client_auth":
+			var where string
+			where, err = f.text()
+			if o.InBody = where == "body"; err == nil && where != "body" && where != "header" {
+				return nil, problem(f.line, "client_auth is header or body")
+			}
+		case "client_secret":
+			return nil, problem(f.line, "a credential's value does not belong into this file; name its place with vault, env, file, command or openbao")
+		default:
+			return nil, problem(f.line, "this field is not known; the fields of oauth are token_url, client_id, scopes, audience and client_auth")
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return o, nil
 }

@@ -5,35 +5,10 @@ import (
 	"net/netip"
 	"strconv"
 	"strings"
-
-	"deed.dev/deed/internal/action"
 )
 
-const defaultPort = 443
-
-// Bound reports whether the credential may be sent to the target: host and port are among its hosts, and the way there
-// is encrypted, or stays on this machine where that is allowed.
-func (c Credential) Bound(target action.Target) bool {
-	switch target.Scheme {
-	case "https":
-	case "http":
-		if !c.InsecureLoopback || !loopback(target.Host) {
-			return false
-		}
-	default:
-		return false
-	}
-	for _, h := range c.Hosts {
-		host, port, err := splitHost(h)
-		if err == nil && host == target.Host && port == target.Port {
-			return true
-		}
-	}
-	return false
-}
-
 // splitHost reads "host", "host:port", "[v6]" or "[v6]:port". The host comes back as action.Target has it.
-func splitHost(s string) (string, int, error) {
+func splitHost(s string, usualPort int) (string, int, error) {
 	host, rest := s, ""
 	if inner, ok := strings.CutPrefix(s, "["); ok {
 		v6, after, found := strings.Cut(inner, "]")
@@ -48,7 +23,7 @@ func splitHost(s string) (string, int, error) {
 		return "", 0, fmt.Errorf("no host or host:port")
 	}
 	if rest == "" {
-		return host, defaultPort, nil
+		return host, usualPort, nil
 	}
 	port, err := strconv.ParseUint(strings.TrimPrefix(rest, ":"), 10, 16)
 	if err != nil || port == 0 || rest[0] != ':' {

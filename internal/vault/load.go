@@ -79,7 +79,25 @@ func Parse(raw []byte, dir string) (*Vault, error) {
 		}
 		list = append(list, c)
 	}
-	return newVault(list), nil
+	return whole(newVault(list))
+}
+
+// whole checks what credentials say of each other: that a secret of OpenBao is asked for with a credential that is meant
+// for OpenBao, and is none itself.
+func whole(v *Vault) (*Vault, error) {
+	for _, c := range v.credentials {
+		bao := c.Source.OpenBao
+		if bao == nil {
+			continue
+		}
+		auth, ok := v.credentials[bao.Auth]
+		_, target, err := targetOf(bao.URL, auth.InsecureLoopback)
+		if !ok || err != nil || auth.Source.OpenBao != nil || auth.Kind != Header || !auth.Bound(target) {
+			return nil, problem(c.Line, "openbao's auth names a credential of kind header (header: X-Vault-Token) that has the host of openbao's url among its own, "+
+				"and another source than openbao; the url is https, or http to this machine where that credential allows it")
+		}
+	}
+	return v, nil
 }
 
 func parseMapping(raw []byte) (_ ast.Node, err error) {

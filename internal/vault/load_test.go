@@ -56,15 +56,15 @@ func TestLoadRefusesWithLineAndWithoutContent(t *testing.T) {
 		{"secret as kind", "credentials:\n- ref: a\n  kind: " + canary[:8] + "\n  hosts: [a.example]\n  env: A\n", "line 2: kind is"},
 		{"secret as ref", "credentials:\n- ref: \"" + canary[:8] + "/?\"\n  kind: bearer\n  hosts: [a.example]\n  env: A\n", "line 2: ref is required"},
 		{"secret as host", head[:len(head)-14] + "[" + canary[:8] + "/x]\n    env: A\n", "line 4: this is no host"},
-		{"neither env nor file", head, "line 2: exactly one of env and file"},
-		{"both env and file", head + "    env: A\n    file: b\n", "line 2: exactly one of env and file"},
+		{"neither env nor file", head, "line 2: exactly one of vault, env, file, command and openbao"},
+		{"both env and file", head + "    env: A\n    file: b\n", "line 2: exactly one of vault, env, file, command and openbao"},
 		{"no hosts", "credentials:\n- ref: a\n  kind: bearer\n  env: A\n", "line 2: hosts is required"},
 		{"empty hosts", "credentials:\n- ref: a\n  kind: bearer\n  hosts: []\n  env: A\n", "line 4: hosts is a list"},
 		{"host with scheme", "credentials:\n- ref: a\n  hosts: [\"https://a.example\"]\n", "line 3: this is no host"},
 		{"pattern", "credentials:\n- ref: a\n  hosts: [\"*.example\"]\n", "line 3: this is no host"},
 		{"upper case host", "credentials:\n- ref: a\n  hosts: [API.example]\n", "line 3: this is no host"},
 		{"bad port", "credentials:\n- ref: a\n  hosts: [\"a.example:99999\"]\n", "line 3: this is no host"},
-		{"header for bearer", head + "    header: X\n    env: A\n", "line 2: a bearer credential goes into Authorization"},
+		{"header for bearer", head + "    header: X\n    env: A\n", "line 2: a bearer credential has its own place"},
 		{"header that frames", "credentials:\n- ref: a\n  kind: header\n  header: Content-Length\n  hosts: [a.example]\n  env: A\n", "line 2: header is the name"},
 		{"header with line break", "credentials:\n- ref: a\n  kind: header\n  header: \"X\\r\\nY\"\n  hosts: [a.example]\n  env: A\n", "line 2: header is the name"},
 		{"query without name", "credentials:\n- ref: a\n  kind: query\n  hosts: [a.example]\n  env: A\n", "line 2: parameter is the name"},
@@ -76,6 +76,22 @@ func TestLoadRefusesWithLineAndWithoutContent(t *testing.T) {
 		{"number as ref", "credentials:\n- ref: 12345678\n", "line 2: ref is a text"},
 		{"insecure_loopback is text", "credentials:\n- insecure_loopback: sure\n", "line 2: insecure_loopback is true or false"},
 		{"alias", "credentials:\n- ref: &x abc\n", "line 2: ref is a text"},
+		{"vault is text", head + "    vault: " + canary[:8] + "\n", "line 5: vault is true"},
+		{"vault and env", head + "    vault: true\n    env: A\n", "line 2: exactly one of"},
+		{"relative command", head + "    command: [pass, show]\n", "line 5: command begins with the whole path"},
+		{"command as text", head + "    command: pass show\n", "line 5: command is a list"},
+		{"oauth for bearer", head + "    env: A\n    oauth: {token_url: https://a.example, client_id: x}\n", "line 2: oauth says how"},
+		{"oauth without oauth", "credentials:\n- ref: a\n  kind: oauth\n  hosts: [a.example]\n  env: A\n", "line 2: oauth says how"},
+		{"oauth in the clear", "credentials:\n- ref: a\n  kind: oauth\n  hosts: [a.example]\n  env: A\n  oauth: {token_url: http://a.example, client_id: x}\n", "line 2: oauth needs token_url"},
+		{"oauth with a secret", "credentials:\n- ref: a\n  kind: oauth\n  hosts: [a.example]\n  env: A\n  oauth: {client_secret: " + canary[:8] + "}\n", "line 6: a credential's value"},
+		{"user in token_url", "credentials:\n- ref: a\n  kind: oauth\n  hosts: [a.example]\n  env: A\n  oauth: {token_url: \"https://" + canary[:8] + "@a.example\", client_id: x}\n", "line 2: oauth needs token_url"},
+		{"check elsewhere", head + "    env: A\n    check: https://evil.example/\n", "line 2: check is the https URL"},
+		{"check in the clear", head + "    env: A\n    check: http://api.example/\n", "line 2: check is the https URL"},
+		{"openbao without auth", head + "    openbao: {url: https://bao.example, path: a, field: b}\n", "line 5: openbao needs"},
+		{"openbao path", head + "    openbao: {url: https://bao.example, path: a/../b, field: b, auth: c}\n", "line 5: openbao needs"},
+		{"openbao with unknown auth", head + "    openbao: {url: https://bao.example, path: a, field: b, auth: c}\n", "line 2: openbao's auth names"},
+		{"openbao for its own token", head + "    openbao: {url: https://api.example, path: a, field: b, auth: a}\n", "line 2: openbao's auth names"},
+		{"openbao with another host's token", head + "    openbao: {url: https://bao.example, path: a, field: b, auth: c}\n  - {ref: c, kind: header, header: X-Vault-Token, hosts: [other.example], env: A}\n", "line 2: openbao's auth names"},
 		{"empty", "", "one document"},
 		{"two documents", "credentials: []\n---\ncredentials: []\n", "one document"},
 		{"no YAML", "credentials: [\n  \"" + canary[:8] + "\n", "no YAML"},
@@ -123,8 +139,11 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte("credentials:\n- ? {}\n: - &a *a\n- !!binary x\n- <<: [*a]\n"))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		if v, err := Parse(raw, "."); err == nil {
-			for ref := range v.credentials {
-				_, _ = v.Open(ref, action.Target{Scheme: "https", Host: "a", Port: 443})
+			for ref, c := range v.credentials {
+				if len(c.Source.Command) > 0 || c.Source.OpenBao != nil || c.OAuth != nil {
+					continue // whatever the fuzzer makes up is not to be run or asked
+				}
+				_, _ = v.Open(t.Context(), ref, action.Target{Scheme: "https", Host: "a", Port: 443})
 			}
 		}
 	})

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"strings"
 	"sync"
 )
 
@@ -15,6 +14,7 @@ type Opened struct {
 	credential Credential
 	value      Secret
 	forms      func() []string // what to look for in answers; a function, so that no printer reads it
+	still      func() error    // nil where nothing can have changed
 }
 
 // Format prints the reference and [secret].
@@ -23,52 +23,71 @@ func (o *Opened) Format(f fmt.State, _ rune) {
 }
 
 func open(c Credential, value string) (*Opened, error) {
-	if err := checkValue(value); err != nil {
+	if err := natures[c.Kind].check(c, value); err != nil {
 		return nil, err
 	}
-	secret := value
-	if c.Kind == Basic {
-		user, password, ok := strings.Cut(value, ":")
-		switch {
-		case !ok:
-			return nil, errors.New("a basic credential is user:password")
-		case password == "":
-			secret = user // an API key as user name
-		default:
-			secret = password
-		}
-		if len(secret) < MinSecret {
-			return nil, fmt.Errorf("its secret part is shorter than %d bytes", MinSecret)
-		}
-	}
-	forms := sync.OnceValue(func() []string { return formsOf(value, secret) })
-	return &Opened{credential: c, value: NewSecret(value), forms: forms}, nil
+	o := &Opened{credential: c, value: NewSecret(value)}
+	o.forms = sync.OnceValue(func() []string { return formsOf(travelling(c.Kind, value)...) })
+	return o, nil
 }
 
-// checkValue refuses what could not be redacted, or would leave its place in the request.
-func checkValue(value string) error {
-	switch {
-	case value == "":
-		return errors.New("it is empty")
-	case len(value) < MinSecret:
-		return fmt.Errorf("it is shorter than %d bytes", MinSecret)
-	case len(value) > MaxSecret:
-		return fmt.Errorf("it is longer than %d bytes", MaxSecret)
-	}
-	for i := range len(value) {
-		if value[i] < ' ' || value[i] == 0x7f {
-			return errors.New("it holds a control character")
+// travelling are the texts that a target gets to see of a value, and could send back. A private key is none of them.
+func travelling(kind Kind, value string) []string {
+	switch kind {
+	case TLSClient, SSHKey, SSHCertificate:
+		return nil
+	case Basic:
+		return []string{value, secretPart(value)}
+	case Database:
+		if password := passwordOf(value); password != "" {
+			return []string{value, password}
 		}
 	}
-	return nil
+	return []string{value}
 }
+
+// With gives an Opened that also looks for other secrets in answers, for those that a request carries beside a credential.
+// It is to be used for that alone. o may be nil.
+func (o *Opened) With(secrets ...Secret) *Opened {
+	if len(secrets) == 0 {
+		return o
+	}
+	more := &Opened{}
+	if o != nil {
+		*more = *o
+	}
+	more.forms = sync.OnceValue(func() []string {
+		var values []string
+		for _, s := range secrets {
+			values = append(values, s.Reveal())
+		}
+		forms := formsOf(values...)
+		if o != nil {
+			forms = append(forms, o.forms()...)
+		}
+		return forms
+	})
+	return more
+}
+
+// Still reports whether what was opened may be sent now: it returns ErrLocked when the vault was locked since, even if it
+// is open again.
+func (o *Opened) Still() error {
+	if o.still == nil {
+		return nil
+	}
+	return o.still()
+}
+
+// Ref is the reference of the credential.
+func (o *Opened) Ref() string { return o.credential.Ref }
 
 // Apply puts the credential into the request. It is the last thing done before sending, and fails where the request has
 // something in that place already.
 func (o *Opened) Apply(req *http.Request) error {
 	value := o.value.Reveal()
 	switch o.credential.Kind {
-	case Bearer:
+	case Bearer, OAuth:
 		return setOnce(req.Header, "Authorization", "Bearer "+value)
 	case Basic:
 		return setOnce(req.Header, "Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(value)))
@@ -76,8 +95,10 @@ func (o *Opened) Apply(req *http.Request) error {
 		return setOnce(req.Header, o.credential.Header, value)
 	case Query:
 		return addParameter(req.URL, o.credential.Header, value)
+	case TLSClient: // it was shown in the handshake
+		return nil
 	default:
-		return fmt.Errorf("credential %q has no known kind", o.credential.Ref)
+		return fmt.Errorf("credential %q is none that a request carries", o.credential.Ref)
 	}
 }
 

@@ -38,3 +38,25 @@ func (s Secret) MarshalText() ([]byte, error) { return []byte(Redacted), nil }
 
 // LogValue keeps the value out of structured logs.
 func (s Secret) LogValue() slog.Value { return slog.StringValue(Redacted) }
+
+// buffer is a value that can be wiped. It holds a function for the same reason.
+type buffer struct{ get func() []byte }
+
+func newBuffer(b []byte) buffer {
+	if len(b) == 0 {
+		return buffer{}
+	}
+	return buffer{func() []byte { return b }}
+}
+
+func (b buffer) bytes() []byte {
+	if b.get == nil {
+		return nil
+	}
+	return b.get()
+}
+
+func (b buffer) wipe() { clear(b.bytes()) }
+
+// Format prints [secret].
+func (b buffer) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, Redacted) }

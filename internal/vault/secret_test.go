@@ -37,10 +37,12 @@ func TestSecretNeverPrints(t *testing.T) {
 	_ = opened.forms()
 	values := map[string]any{
 		"secret": NewSecret(canary), "pointer": &[]Secret{NewSecret(canary)}[0], "struct": held(), "struct pointer": ptr(held()),
+		"vault": newVault(nil), "token": accessToken{value: NewSecret(canary)}, "sealed": &sealedEntry{value: newBuffer([]byte(canary)), next: newBuffer([]byte(canary))},
+		"beside": opened.With(NewSecret(canary)), "buffer": newBuffer([]byte(canary)), "unlocker": Unlocker{passphrase: newBuffer([]byte(canary))},
 		"opened": opened, "opened value": *opened, "slice": []any{NewSecret(canary), held()}, "error": fmt.Errorf("x: %v", held()),
 	}
 	for name, v := range values {
-		for _, verb := range []string{"%v", "%s", "%+v", "%#v", "%q", "%x", "%X", "%d", "%t", "%-9v", "%T"} {
+		for _, verb := range []string{"%v", "%s", "%+v", "%#v", "%q", "%x", "%X", "%d", "%t", "%-9v", "%T", "%c", "%U", "%o", "%b", "%e", "% x", "%#x", "%+q", "%p"} {
 			mustHide(t, name+" "+verb, fmt.Sprintf(verb, v))
 		}
 		if raw, err := json.Marshal(v); err == nil {
@@ -69,10 +71,17 @@ func TestSecretNeverPrintsInPanic(t *testing.T) {
 		panic(NewSecret(canary))
 	case "struct":
 		panic(held())
+	case "opened":
+		o, _ := open(Credential{Ref: "r", Kind: Bearer}, canary)
+		panic(o)
+	case "deep":
+		panic(map[string]any{"a": []any{held(), ptr(held())}})
+	case "sealed":
+		panic(&sealedEntry{value: newBuffer([]byte(canary))})
 	case "error":
 		panic(fmt.Errorf("with %+v: %w", held(), errors.New("x")))
 	}
-	for _, kind := range []string{"secret", "struct", "error"} {
+	for _, kind := range []string{"secret", "struct", "error", "opened", "deep", "sealed"} {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestSecretNeverPrintsInPanic$")
 		cmd.Env = append(os.Environ(), "VAULT_TEST_PANIC="+kind, "GOTRACEBACK=all")
 		out, err := cmd.CombinedOutput()

@@ -1,6 +1,7 @@
 package vault
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -8,28 +9,31 @@ import (
 	"strings"
 )
 
-// Source says where a value is. Exactly one field is set. The value itself never stands here.
-type Source struct {
-	Env  string // name of an environment variable
-	File string // path of a file that only its owner may read
-}
-
 // Limits of a value, in bytes. A short one cannot be redacted: it would be found in every second text.
 const (
 	MinSecret = 8
 	MaxSecret = 16 << 10
 )
 
-// read takes the value from its place, now. Errors name the variable, never a value and never a path.
-func (s Source) read() (string, error) {
-	if s.Env != "" {
+// value takes the value of a credential from its place, now. Errors name the variable, never a value and never a path.
+func (v *Vault) value(ctx context.Context, c Credential) (string, error) {
+	switch s := c.Source; {
+	case s.Vault:
+		return v.sealedValue(c)
+	case s.Env != "":
 		value, ok := os.LookupEnv(s.Env)
 		if !ok {
 			return "", fmt.Errorf("environment variable %s is not set", s.Env)
 		}
 		return value, nil
+	case s.File != "":
+		return readPrivateFile(s.File)
+	case len(s.Command) > 0:
+		return runCommand(ctx, s.Command)
+	case s.OpenBao != nil:
+		return v.fromOpenBao(ctx, *s.OpenBao)
 	}
-	return readPrivateFile(s.File)
+	return "", errors.New("nothing says where it is")
 }
 
 func readPrivateFile(path string) (string, error) {

@@ -1,9 +1,17 @@
 package vault
 
 import (
+	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
 	"sync/atomic"
+	"time"
 
 	"deed.dev/deed/internal/action"
 )
@@ -16,48 +24,31 @@ var (
 	ErrSource   = errors.New("the credential's value is not usable")
 )
 
-// Kind says where in a request a credential goes.
-type Kind string
-
-// Kinds of credential.
-const (
-	Bearer Kind = "bearer" // Authorization: Bearer …
-	Basic  Kind = "basic"  // Authorization: Basic …; the value is user:password
-	Header Kind = "header" // a header of its own name
-	Query  Kind = "query"  // a query parameter; targets tend to log it, so it is the last choice
-)
-
-// Credential describes one secret: where it may be sent, in which form, and where its value is read.
-type Credential struct {
-	Ref    string
-	Kind   Kind
-	Header string   // name of the header, or of the query parameter
-	Hosts  []string // "host" or "host:port"; without a port it is 443
-	// InsecureLoopback allows plain http, towards this machine only. Everything else is https.
-	InsecureLoopback bool
-	Source           Source
-	Line             int // in the file that it was loaded from
-}
-
-// Vault holds the list of credentials. It is safe for use by several goroutines.
+// Vault holds the list of credentials, and while it is unlocked the values out of its encrypted file. It is safe for use
+// by several goroutines.
 type Vault struct {
 	credentials map[string]Credential
-	locked      atomic.Bool
+	file        string // of sealed values; "" when none is used
+	roots       *x509.CertPool
+	now         func() time.Time
+	tokens      tokens
+
+	mu     sync.RWMutex
+	sealed *sealedFile // nil while the vault is locked, or has no file
+	locked atomic.Bool
+	locks  atomic.Uint64 // how often it was locked: what was opened before is worth nothing after
 }
 
 func newVault(list []Credential) *Vault {
-	v := &Vault{credentials: map[string]Credential{}}
+	v := &Vault{credentials: map[string]Credential{}, now: time.Now}
 	for _, c := range list {
 		v.credentials[c.Ref] = c
 	}
 	return v
 }
 
-// Lock refuses every use from now on.
-func (v *Vault) Lock() { v.locked.Store(true) }
-
-// Unlock ends Lock.
-func (v *Vault) Unlock() { v.locked.Store(false) }
+// Format prints no value.
+func (v *Vault) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, "[vault]") }
 
 // Locked reports whether the vault refuses every use.
 func (v *Vault) Locked() bool { return v.locked.Load() }
@@ -68,9 +59,16 @@ func (v *Vault) Find(ref string) (Credential, bool) {
 	return c, ok
 }
 
-// Open reads the value of a credential, now, for one target. It refuses a target that the credential does not name.
-// Errors are ErrLocked, ErrUnknown, ErrNotBound and ErrSource, wrapped with the reference.
-func (v *Vault) Open(ref string, target action.Target) (*Opened, error) {
+// All lists the credentials in the order of their references.
+func (v *Vault) All() []Credential {
+	return slices.SortedFunc(maps.Values(v.credentials), func(a, b Credential) int { return strings.Compare(a.Ref, b.Ref) })
+}
+
+// Open reads the value of a credential, now, for one target. It refuses a target that the credential does not name, and
+// waits no longer than ctx for a source that has to be asked. Errors are ErrLocked, ErrUnknown, ErrNotBound and ErrSource,
+// wrapped with the reference.
+func (v *Vault) Open(ctx context.Context, ref string, target action.Target) (*Opened, error) {
+	locks := v.locks.Load()
 	c, err := v.usable(ref)
 	if err != nil {
 		return nil, err
@@ -78,17 +76,34 @@ func (v *Vault) Open(ref string, target action.Target) (*Opened, error) {
 	if !c.Bound(target) {
 		return nil, fmt.Errorf("credential %q for %s: %w", ref, target, ErrNotBound)
 	}
-	return v.read(c)
+	o, err := v.read(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	o.still = func() error {
+		if v.Locked() || v.locks.Load() != locks {
+			return fmt.Errorf("credential %q: %w", ref, ErrLocked)
+		}
+		return nil
+	}
+	if err := o.Still(); err != nil { // locked while the value was read
+		return nil, err
+	}
+	return o, nil
 }
 
 // Refresh reads the value of a credential again, from its place, and reports whether it can be used. A target that
-// answered 401 is worth another attempt only then. No value is kept between uses, so there is nothing else to renew.
-func (v *Vault) Refresh(ref string) error {
+// answered 401 is worth another attempt only then. It sends nothing to a target: a token is fetched anew where tokens are
+// made, and nothing else is kept between uses.
+func (v *Vault) Refresh(ctx context.Context, ref string) error {
 	c, err := v.usable(ref)
 	if err != nil {
 		return err
 	}
-	_, err = v.read(c)
+	if c.Kind == OAuth {
+		v.tokens.refused(ref, v.now())
+	}
+	_, err = v.read(ctx, c)
 	return err
 }
 
@@ -103,13 +118,19 @@ func (v *Vault) usable(ref string) (Credential, error) {
 	return c, nil
 }
 
-func (v *Vault) read(c Credential) (*Opened, error) {
-	value, err := c.Source.read()
-	if err != nil {
-		return nil, fmt.Errorf("credential %q: %w: %w", c.Ref, ErrSource, err)
+func (v *Vault) read(ctx context.Context, c Credential) (*Opened, error) {
+	value, err := v.value(ctx, c)
+	if err == nil && c.Kind == OAuth {
+		value, err = v.token(ctx, c, value)
 	}
-	o, err := open(c, value)
-	if err != nil {
+	var o *Opened
+	if err == nil {
+		o, err = open(c, value)
+	}
+	switch {
+	case errors.Is(err, ErrLocked):
+		return nil, fmt.Errorf("credential %q: %w", c.Ref, ErrLocked)
+	case err != nil:
 		return nil, fmt.Errorf("credential %q: %w: %w", c.Ref, ErrSource, err)
 	}
 	return o, nil

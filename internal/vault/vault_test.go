@@ -54,7 +54,7 @@ func TestOpenOnlyForBoundTargets(t *testing.T) {
 		{"", target("https", "api.stripe.com", 443), ErrUnknown},
 	}
 	for _, c := range cases {
-		o, err := v.Open(c.ref, c.to)
+		o, err := v.Open(t.Context(), c.ref, c.to)
 		if !errors.Is(err, c.want) || (err == nil) != (o != nil) {
 			t.Errorf("%q for %s: error %v, want %v", c.ref, c.to, err, c.want)
 		}
@@ -68,15 +68,15 @@ func TestLockedVaultRefusesEverything(t *testing.T) {
 	to := target("https", "api.stripe.com", 443)
 	v.Lock()
 	for _, ref := range []string{"stripe-test", "nobody"} {
-		if _, err := v.Open(ref, to); !errors.Is(err, ErrLocked) {
+		if _, err := v.Open(t.Context(), ref, to); !errors.Is(err, ErrLocked) {
 			t.Errorf("open %s: %v, want %v", ref, err, ErrLocked)
 		}
-		if err := v.Refresh(ref); !errors.Is(err, ErrLocked) {
+		if err := v.Refresh(t.Context(), ref); !errors.Is(err, ErrLocked) {
 			t.Errorf("refresh %s: %v, want %v", ref, err, ErrLocked)
 		}
 	}
 	v.Unlock()
-	if _, err := v.Open("stripe-test", to); err != nil {
+	if _, err := v.Open(t.Context(), "stripe-test", to); err != nil {
 		t.Errorf("after Unlock: %v", err)
 	}
 }
@@ -86,7 +86,7 @@ func TestValueIsReadAtEachUse(t *testing.T) {
 	dir := t.TempDir()
 	v := mustParse(t, goodFile, dir)
 	to, path := target("https", "deploy.example", 8443), filepath.Join(dir, "deploy.key")
-	if _, err := v.Open("deploy", to); !errors.Is(err, ErrSource) {
+	if _, err := v.Open(t.Context(), "deploy", to); !errors.Is(err, ErrSource) {
 		t.Errorf("without the file: %v", err)
 	}
 	for _, value := range []string{"first-value", "second-value"} {
@@ -97,7 +97,7 @@ func TestValueIsReadAtEachUse(t *testing.T) {
 			if got := applied(t, v, "deploy", to).Get("X-Api-Key"); got != value {
 				t.Errorf("sent %q, want %q", got, value)
 			}
-			if err := v.Refresh("deploy"); err != nil {
+			if err := v.Refresh(t.Context(), "deploy"); err != nil {
 				t.Error(err)
 			}
 		}
@@ -133,7 +133,7 @@ func TestUnusableValuesAreRefused(t *testing.T) {
 	}
 	for _, c := range cases {
 		write(c.value, c.mode)
-		_, err := v.Open("deploy", target("https", "deploy.example", 8443))
+		_, err := v.Open(t.Context(), "deploy", target("https", "deploy.example", 8443))
 		if !errors.Is(err, ErrSource) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.want)
 		}
@@ -142,18 +142,18 @@ func TestUnusableValuesAreRefused(t *testing.T) {
 		}
 	}
 	t.Setenv("LOCAL", "userandnothing")
-	if _, err := v.Open("local", target("http", "localhost", 80)); !errors.Is(err, ErrSource) {
+	if _, err := v.Open(t.Context(), "local", target("http", "localhost", 80)); !errors.Is(err, ErrSource) {
 		t.Errorf("basic without colon: %v", err)
 	}
 	t.Setenv("LOCAL", "a-long-user-name:short")
-	if _, err := v.Open("local", target("http", "localhost", 80)); !errors.Is(err, ErrSource) {
+	if _, err := v.Open(t.Context(), "local", target("http", "localhost", 80)); !errors.Is(err, ErrSource) {
 		t.Errorf("basic with a short password: %v", err)
 	}
 }
 
 func applied(t *testing.T, v *Vault, ref string, to action.Target) http.Header {
 	t.Helper()
-	o, err := v.Open(ref, to)
+	o, err := v.Open(t.Context(), ref, to)
 	if err != nil {
 		t.Fatal(err)
 	}

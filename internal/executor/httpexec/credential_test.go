@@ -1,6 +1,7 @@
 package httpexec
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -64,9 +65,9 @@ func TestVaultLockedWhileDialling(t *testing.T) {
 // lockAfter locks the vault after each use.
 type lockAfter struct{ *vault.Vault }
 
-func (v lockAfter) Open(ref string, to action.Target) (*vault.Opened, error) {
+func (v lockAfter) Open(ctx context.Context, ref string, to action.Target) (*vault.Opened, error) {
 	defer v.Lock()
-	return v.Vault.Open(ref, to)
+	return v.Vault.Open(ctx, ref, to)
 }
 
 // VA-13: a rotated credential counts from the next attempt on, also on a kept connection.

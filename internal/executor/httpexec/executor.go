@@ -13,7 +13,7 @@ import (
 
 // Vault opens a credential for one target, in the moment of use. *vault.Vault is one.
 type Vault interface {
-	Open(ref string, target action.Target) (*vault.Opened, error)
+	Open(ctx context.Context, ref string, target action.Target) (*vault.Opened, error)
 }
 
 // Options are what an Executor may be given. Each zero value is a good one.
@@ -107,6 +107,10 @@ func (e *Executor) perform(caller context.Context, d action.Dispatch) (action.Ou
 	if reason := refuse(d); reason != "" {
 		return notSent(reason), nil
 	}
+	arguments, err := fill(&d)
+	if err != nil {
+		return notSent(ReasonRequestRefused), nil
+	}
 	req, err := build(d, e.userAgent)
 	if err != nil {
 		return notSent(ReasonRequestRefused), nil
@@ -135,7 +139,13 @@ func (e *Executor) perform(caller context.Context, d action.Dispatch) (action.Ou
 	if e.testOnlyBeforeSend != nil {
 		e.testOnlyBeforeSend(l)
 	}
-	s := &sending{executor: e, dispatch: d, link: l, request: req, opened: opened}
+	if opened != nil { // the last look before the first byte: a lock counts at once
+		if err := opened.Still(); err != nil {
+			e.pool.put(l)
+			return notSent(ReasonVaultLocked), nil
+		}
+	}
+	s := &sending{executor: e, dispatch: d, link: l, request: req, hide: opened.With(arguments...)}
 	if d.Late == nil || e.late.reads <= 0 {
 		return s.finish(ctx, s.exchange(ctx)), nil
 	}
@@ -143,25 +153,26 @@ func (e *Executor) perform(caller context.Context, d action.Dispatch) (action.Ou
 }
 
 // ready opens the credential and finds a connection. The credential is opened first, so that a locked vault or a target
-// that it is not meant for ends the matter before anything is dialled; and again after a dial, which may have taken long.
+// that it is not meant for ends the matter before anything is dialled. Whether it may still be used is asked once more
+// before the first byte, since a dial may take long.
 func (e *Executor) ready(ctx context.Context, op action.Operation) (*link, *vault.Opened, error) {
-	opened, err := e.open(op)
+	opened, err := e.open(ctx, op)
 	if err != nil {
 		return nil, nil, err
 	}
 	key := keyOf(op)
+	certificate, shown := certificateOf(opened)
+	if shown {
+		key.certificate = fingerprintOf(certificate)
+	}
 	if l := e.pool.take(key); l != nil {
 		return l, opened, nil
 	}
 	if e.pool.isClosed() {
 		return nil, nil, &sendError{ReasonClosed, nil}
 	}
-	l, err := e.connect(ctx, key, op.Target)
+	l, err := e.connect(ctx, key, op.Target, certificate)
 	if err != nil {
-		return nil, nil, err
-	}
-	if opened, err = e.open(op); err != nil {
-		e.pool.put(l)
 		return nil, nil, err
 	}
 	return l, opened, nil

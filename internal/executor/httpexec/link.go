@@ -22,11 +22,12 @@ type linkKey struct {
 	port         int
 	private      string
 	credential   string
+	certificate  string // digest of the one that was shown in the handshake
 }
 
 func keyOf(op action.Operation) linkKey {
 	t := op.Target
-	return linkKey{t.Scheme, t.Host, t.Port, strings.Join(t.Private, " "), op.Credential}
+	return linkKey{scheme: t.Scheme, host: t.Host, port: t.Port, private: strings.Join(t.Private, " "), credential: op.Credential}
 }
 
 // link is one connection. It carries one request at a time.
@@ -48,8 +49,9 @@ type link struct {
 // maxHead bounds the header section of an answer, in bytes.
 const maxHead = 64 << 10
 
-// connect dials the target and agrees on TLS and on the protocol. Nothing of the request is sent here.
-func (e *Executor) connect(ctx context.Context, key linkKey, target action.Target) (*link, error) {
+// connect dials the target and agrees on TLS and on the protocol, showing a certificate where there is one to show.
+// Nothing of the request is sent here.
+func (e *Executor) connect(ctx context.Context, key linkKey, target action.Target, shown *tls.Certificate) (*link, error) {
 	raw, err := e.dial(ctx, target)
 	if err != nil {
 		return nil, err
@@ -57,7 +59,7 @@ func (e *Executor) connect(ctx context.Context, key linkKey, target action.Targe
 	m := &meter{Conn: raw}
 	l := &link{key: key, meter: m, conn: m, remote: raw.RemoteAddr().String()}
 	if target.Scheme == "https" {
-		if err := l.secure(ctx, e.tls, target); err != nil {
+		if err := l.secure(ctx, e.tls, target, shown); err != nil {
 			m.cut()
 			return nil, &sendError{ReasonTLSFailed, err}
 		}
@@ -69,9 +71,13 @@ func (e *Executor) connect(ctx context.Context, key linkKey, target action.Targe
 	return l, nil
 }
 
-func (l *link) secure(ctx context.Context, base *tls.Config, target action.Target) error {
+func (l *link) secure(ctx context.Context, base *tls.Config, target action.Target, shown *tls.Certificate) error {
 	cfg := base.Clone()
 	cfg.ServerName = target.Host
+	if shown != nil {
+		cfg.Certificates = []tls.Certificate{*shown}
+		cfg.ClientSessionCache = nil // a session that is taken up again would carry the certificate to other credentials
+	}
 	conn := tls.Client(l.meter, cfg)
 	if err := conn.HandshakeContext(ctx); err != nil {
 		return err

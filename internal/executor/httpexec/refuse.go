@@ -69,14 +69,14 @@ func normalTarget(t action.Target) bool {
 }
 
 // open opens the operation's credential, or gives nil where it has none.
-func (e *Executor) open(op action.Operation) (*vault.Opened, error) {
+func (e *Executor) open(ctx context.Context, op action.Operation) (*vault.Opened, error) {
 	if op.Credential == "" {
 		return nil, nil
 	}
 	if e.vault == nil {
 		return nil, &sendError{ReasonCredentialUnknown, nil}
 	}
-	opened, err := e.vault.Open(op.Credential, op.Target)
+	opened, err := e.vault.Open(ctx, op.Credential, op.Target)
 	switch {
 	case err == nil:
 		return opened, nil

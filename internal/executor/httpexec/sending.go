@@ -14,7 +14,7 @@ type sending struct {
 	dispatch action.Dispatch
 	link     *link
 	request  *http.Request
-	opened   *vault.Opened // nil without a credential
+	hide     *vault.Opened // what to look for in the answer; nil where there is no secret
 	seen     progress
 }
 
@@ -36,7 +36,7 @@ func (s *sending) finish(ctx context.Context, got exchanged) action.Outcome {
 }
 
 func (s *sending) conclude(ctx context.Context, got exchanged) action.Outcome {
-	out := s.executor.conclude(ctx, s.dispatch.Judge, got, s.opened)
+	out := s.executor.conclude(ctx, s.dispatch.Judge, got, s.hide)
 	out.Remote = s.link.remote
 	return out
 }

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"deed.dev/deed/internal/action"
+	"deed.dev/deed/internal/argseal"
 	"deed.dev/deed/internal/contract"
 	"deed.dev/deed/internal/digest"
 	"deed.dev/deed/internal/executor/httpexec"
@@ -55,6 +56,7 @@ type Rig struct {
 	Store      *sqlite.Store
 	Gateway    *gateway.Gateway
 	Vault      *vault.Vault
+	secrets    *argseal.Sealer
 	Keys       *digest.Keys
 	Contracts  *contract.Set
 	SecretFile string // that the credential "provider" is read from
@@ -137,6 +139,8 @@ func (r *Rig) Start() {
 	r.must(err)
 	r.Keys, err = digest.OpenKeys(filepath.Join(r.Dir, "fingerprint.keys"))
 	r.must(err)
+	r.secrets, err = argseal.OpenKey(filepath.Join(r.Dir, "arguments.key"))
+	r.must(err)
 	r.executor = httpexec.New(httpexec.Options{Vault: r.Vault})
 	r.Gateway = r.gateway(r.o.Parts)
 	_, err = r.Gateway.Recover(context.Background())
@@ -152,7 +156,7 @@ func (r *Rig) log() *slog.Logger {
 
 func (r *Rig) gateway(parts func(*gateway.Options)) *gateway.Gateway {
 	o := gateway.Options{
-		Store: r.Store, Contracts: r.Contracts, Keys: r.Keys, Vault: r.Vault, Lease: r.o.Lease,
+		Store: r.Store, Contracts: r.Contracts, Keys: r.Keys, Vault: r.Vault, Secrets: r.secrets, Lease: r.o.Lease,
 		Executors: map[string]gateway.Executor{"http": r.executor}, Wait: r.o.Wait, Every: 50 * time.Millisecond, Log: r.log(),
 	}
 	if parts != nil {
