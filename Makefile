@@ -1,5 +1,5 @@
 # Thin wrappers: every target runs a command that works without make.
-.PHONY: help demo test check lint bench
+.PHONY: help demo test check lint fuzz bench
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -15,6 +15,9 @@ check: ## format, vet and the fast tests, before a commit
 
 lint: ## golangci-lint with the project's own settings
 	scripts/lint
+
+fuzz: ## look for inputs that break a reader, ten seconds each
+	scripts/fuzz
 
 bench: ## deed beside raw limits, as ratios
 	go run ./bench

@@ -38,6 +38,7 @@ var layers = []layer{
 	{packages: "internal/contract", sees: "internal/action internal/canonical"},
 	{packages: "internal/identity", sees: "internal/action internal/atomicfile"},
 	{packages: "internal/vault", sees: "internal/action"},
+	{packages: "internal/approval", sees: "internal/action internal/canonical"},
 	{packages: "internal/config"},
 	{packages: "internal/crashpoint"},
 	{packages: "internal/telemetry", sees: "internal/action"},
@@ -91,6 +92,7 @@ var homes = map[string]string{
 	"cel.dev/cel-go":                         "internal/contract",
 	"go.opentelemetry.io/otel":               "internal/telemetry",
 	"github.com/prometheus":                  "internal/telemetry",
+	"github.com/go-webauthn/webauthn":        "internal/approval internal/console",
 }
 
 func TestWhoMayImportWhom(t *testing.T) {

@@ -199,7 +199,7 @@ func TestAuditVectors(t *testing.T) {
 			t.Errorf("no vector for the verdict %q", kind)
 		}
 	}
-	for _, p := range []ReceiptProblem{"", ReceiptMalformed, ReceiptCheckpoint, ReceiptProfile, ReceiptIndex, ReceiptInclusion, ReceiptAfter} {
+	for _, p := range []ReceiptProblem{"", ReceiptMalformed, ReceiptCheckpoint, ReceiptProfile, ReceiptIndex, ReceiptInclusion, ReceiptAfter, ReceiptAction} {
 		if !problems[string(p)] {
 			t.Errorf("no vector for the receipt problem %q", p)
 		}
@@ -322,6 +322,8 @@ func writeAuditVectors(t *testing.T) {
 		{Name: "newest body changed", Policy: keys, Receipt: reseal(append([][]byte{bytes.Replace(bodies[0], []byte("changed"), []byte("changes"), 1)}, bodies[1:]...), good)},
 		{Name: "earlier body changed", Policy: keys, Receipt: reseal([][]byte{bodies[0], bytes.Replace(bodies[1], []byte("changed"), []byte("changes"), 1), bodies[2]}, good)},
 		{Name: "oldest body left out", Policy: keys, Receipt: reseal(bodies[:len(bodies)-1], good)},
+		{Name: "events of two actions", Policy: keys, Receipt: linkedStrangers(t, log, "act_1", "act_2")},
+		{Name: "events of no action", Policy: keys, Receipt: linkedStrangers(t, log, "", "")},
 		{Name: "body with a space", Policy: keys, Receipt: reseal([][]byte{bytes.Replace(bodies[0], []byte(":"), []byte(": "), 1)}, good)},
 	}
 	for i := range v.Checkpoints {
@@ -346,4 +348,44 @@ func writeAuditVectors(t *testing.T) {
 	if err := os.WriteFile(auditVectorsFile, text.Bytes(), 0o644); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// linkedStrangers is the receipt that comes of a writer who links the record of one action to that of another, or records of
+// none. MakeReceipt would refuse it.
+func linkedStrangers(t *testing.T, log *Signer, first, second string) []byte {
+	t.Helper()
+	chain, err := NewChain(testOrigin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tree Tree
+	var hashes memory
+	var linked [][]byte
+	opening, err := chain.Open(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	store(t, &tree, &hashes, opening.Hash)
+	var before Record
+	for i, action := range []string{first, second} {
+		fields := map[string]any{"event": "action.changed"}
+		if action != "" {
+			fields["action_id"] = action
+		}
+		if i > 0 {
+			fields["after"] = before.Hash
+		}
+		if before, err = chain.Next(fields); err != nil {
+			t.Fatal(err)
+		}
+		store(t, &tree, &hashes, before.Hash)
+		linked = append([][]byte{before.Body}, linked...)
+	}
+	checkpoint := sign(t, Checkpoint{testOrigin, 3, tree.Root()}, log)
+	proof, err := ProveInclusion(3, 2, hashes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := receipt{bodies: linked, index: 2, proof: proof, note: checkpoint}
+	return r.append(nil)
 }

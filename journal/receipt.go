@@ -27,12 +27,13 @@ const (
 	ReceiptIndex      ReceiptProblem = "index"      // the first body has another number than the receipt says
 	ReceiptInclusion  ReceiptProblem = "inclusion"  // the first body is not in the tree of the checkpoint
 	ReceiptAfter      ReceiptProblem = "after"      // a body is not the one that the body before it names, or one is missing
+	ReceiptAction     ReceiptProblem = "action"     // a body names another action_id than the body before it, or none
 )
 
 // ReceiptError says what is wrong with a receipt. No body of it may be believed.
 type ReceiptError struct {
 	Problem ReceiptProblem
-	Body    int   // which body, from 0, for profile and after
+	Body    int   // which body, from 0, for profile, after and action
 	Err     error // what is behind it, or nil
 }
 
@@ -44,6 +45,7 @@ func (e *ReceiptError) Error() string {
 		ReceiptIndex:      "the newest event has another number than the receipt says",
 		ReceiptInclusion:  "the newest event is not in the journal that the checkpoint is of",
 		ReceiptAfter:      fmt.Sprintf("event %d of the receipt is not the one that was before", e.Body),
+		ReceiptAction:     fmt.Sprintf("event %d of the receipt is of another action", e.Body),
 	}[e.Problem]
 	if e.Err != nil {
 		text += ": " + e.Err.Error()
@@ -125,7 +127,7 @@ func VerifyReceipt(text []byte, policy *Policy) (ReceiptReport, error) {
 // check holds the bodies against the checkpoint. They come from a part of the receipt
 // that nobody signed, so each is hashed and none is believed before.
 func (r *receipt) check(c Checkpoint) error {
-	var want *Hash // what the newer body says of this one; nil for the newest
+	var want kinship // what the newer body says of this one
 	var newer uint64
 	for i, body := range r.bodies {
 		found, rule, offset := scanBody(body)
@@ -136,35 +138,46 @@ func (r *receipt) check(c Checkpoint) error {
 			return &ReceiptError{Problem: ReceiptIndex}
 		case i == 0 && CheckInclusion(r.proof, c.Size, c.Root, r.index, LeafHash(body)) != nil:
 			return &ReceiptError{Problem: ReceiptInclusion}
-		case i > 0 && (want == nil || LeafHash(body) != *want || found.seq >= newer):
+		case i > 0 && (want.after == nil || LeafHash(body) != *want.after || found.seq >= newer):
 			return &ReceiptError{Problem: ReceiptAfter, Body: i}
 		}
-		after, ok := afterLink(body)
+		here, ok := kinshipOf(body)
+		if i > 0 && (here.action == nil || want.action == nil || *here.action != *want.action) {
+			return &ReceiptError{Problem: ReceiptAction, Body: i}
+		}
 		if !ok {
 			return &ReceiptError{Problem: ReceiptAfter, Body: i}
 		}
-		want, newer = after, found.seq
+		want, newer = here, found.seq
 	}
-	if want != nil { // an older event of the action was left out
+	if want.after != nil { // an older event of the action was left out
 		return &ReceiptError{Problem: ReceiptAfter, Body: len(r.bodies)}
 	}
 	return nil
 }
 
-// afterLink returns the hash of the record that a body, which has passed the profile,
-// names as the earlier one of the same action; nil when it names none.
-func afterLink(body []byte) (after *Hash, ok bool) {
-	var link struct {
-		After *string `json:"after"`
+// kinship is what a body says of the action that it is of, and of that action's earlier records.
+type kinship struct {
+	after  *Hash   // the earlier record of the same action; nil when it names none
+	action *string // nil when it is of none
+}
+
+// kinshipOf reads it from a body that has passed the profile.
+func kinshipOf(body []byte) (k kinship, ok bool) {
+	var named struct {
+		After  *string `json:"after"`
+		Action *string `json:"action_id"`
 	}
-	if err := json.Unmarshal(body, &link); err != nil {
-		return nil, false
+	if err := json.Unmarshal(body, &named); err != nil {
+		return kinship{}, false
 	}
-	if link.After == nil {
-		return nil, true
+	k.action = named.Action
+	if named.After == nil {
+		return k, true
 	}
-	hash, ok := parseHash(*link.After)
-	return &hash, ok
+	hash, ok := parseHash(*named.After)
+	k.after = &hash
+	return k, ok
 }
 
 func (r *receipt) append(text []byte) []byte {

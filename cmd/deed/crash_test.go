@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -107,6 +108,14 @@ func (d *daemon) data() string { return filepath.Join(d.dir, "state") }
 // start runs a binary, with env, and waits until its doors are open.
 func (d *daemon) start(binary string, env ...string) {
 	d.t.Helper()
+	if err := d.tryStart(binary, env...); err != nil {
+		d.t.Fatalf("the gateway did not start: %v\n%s", err, d.stderr.String())
+	}
+}
+
+// tryStart is start for a gateway that may refuse to.
+func (d *daemon) tryStart(binary string, env ...string) error {
+	d.t.Helper()
 	// A Unix socket's path is short; the directory of a test may not be.
 	socket, err := os.MkdirTemp("", "deed-c-")
 	d.must(err)
@@ -124,11 +133,13 @@ func (d *daemon) start(binary string, env ...string) {
 		Operator string `json:"operator_socket"`
 	}
 	if err := json.NewDecoder(out).Decode(&ready); err != nil {
-		_ = d.cmd.Wait()
-		d.t.Fatalf("the gateway did not start: %v\n%s", err, d.stderr.String())
+		err = errors.Join(err, d.cmd.Wait())
+		d.cmd = nil
+		return err
 	}
 	d.operator = ready.Operator
 	d.address = strings.TrimSuffix(strings.TrimPrefix(ready.HTTP, "http://"), "/mcp")
+	return nil
 }
 
 // kill ends the gateway as a crash does, and checks that it was one.

@@ -17,6 +17,7 @@ type Answer struct {
 	Action     Action
 	Attached   bool // the call belongs to an action that existed before it
 	Held       bool // the action stands in the way of another call
+	Unrecorded bool // it was sent, and what came of it could not be written down
 	Match      MatchKind
 	EffectMode EffectMode
 	Code       Code // "" when the effect is proved
@@ -112,27 +113,28 @@ func (a Answer) Next() []string {
 	}
 }
 
-// CodeFor is the error code that an action in this state answers with.
-func CodeFor(a Action, attached bool) Code {
-	switch a.State {
+// StateCode is the error code that the action's state answers with, "" where there is none.
+func (a Answer) StateCode() Code {
+	act := a.Action
+	switch act.State {
 	case Completed:
-		if a.Purged {
+		if act.Purged {
 			return CodeResultExpired
 		}
 		return ""
 	case Failed:
 		switch {
-		case a.FailureClass == NotSent && a.AttemptsLeft() <= 0:
+		case act.FailureClass == NotSent && act.AttemptsLeft() <= 0:
 			return CodeAttemptsExhausted
-		case a.FailureClass == NotSent:
+		case act.FailureClass == NotSent:
 			return CodeNotSent
-		case attached, a.FailureClass == NoEffectConfirmed: // nobody refused it: it was found so afterwards
+		case a.Attached, act.FailureClass == NoEffectConfirmed: // nobody refused it: it was found so afterwards
 			return CodePreviouslyFailed
 		default:
 			return CodeTargetRefused
 		}
 	case Rejected:
-		switch a.RejectReason {
+		switch act.RejectReason {
 		case VaultLocked:
 			return CodeVaultLocked
 		case Expired, Cancelled: // nobody refused it: an equal call is a new action
@@ -144,7 +146,10 @@ func CodeFor(a Action, attached bool) Code {
 	case Accepted, Authorized:
 		return CodeTryLater
 	case Dispatched:
-		return CodeInProgress
+		if !a.Unrecorded {
+			return CodeInProgress
+		}
+		return CodeOutcomeUnknown
 	default:
 		return CodeOutcomeUnknown
 	}

@@ -50,6 +50,7 @@ var sections = []struct {
 	}},
 	{action.Dispatched, "the same, with the target's own id of the job", []told{
 		{when: "the target has not answered yet"},
+		{when: "the journal could not be written after it was sent", answer: action.Answer{Unrecorded: true}},
 		{when: "the target has accepted it and finishes later", answer: action.Answer{RetryAfter: 1500 * time.Millisecond}, change: func(a *action.Action) {
 			a.Job, a.TargetStatus = "sha256:job", 202
 		}},
@@ -171,7 +172,8 @@ func (w told) give(s action.State, attached bool, d action.Delivery) action.Answ
 		w.change(&act)
 	}
 	a := w.answer
-	a.Action, a.Attached, a.Code, a.EffectMode = act, attached, action.CodeFor(act, attached), action.NoEffect
+	a.Action, a.Attached, a.EffectMode = act, attached, action.NoEffect
+	a.Code = a.StateCode()
 	a.Complete = w.when != "only a part of the answer arrived"
 	if attached {
 		a.Match = action.MatchFingerprint

@@ -62,6 +62,10 @@ func (a Answer) stateSentence() string {
 		if act.Delegated() {
 			return a.delegatedSentence()
 		}
+		if a.Unrecorded {
+			return fmt.Sprintf("It was sent at %s, and what came of it could not be written down. It may have taken effect. Do not send it in "+
+				"another way: the next start of deed finds it, and the same call is then told what is known.", clock(act.DispatchedAt))
+		}
 		return "It was sent and is still running. Do not send it in another way; make the same call to wait for it."
 	default:
 		return a.unknownSentence()

@@ -24,7 +24,11 @@ func (g *Gateway) deliver(ctx context.Context, call action.Call, c claimed, act 
 		a.Code = action.CodeHeld
 		return a, nil
 	}
-	a.Code = action.CodeFor(act, a.Attached)
+	if g.dropped(act) {
+		act = g.current(act) // it may have been settled since it was read
+		a.Action, a.Unrecorded = act, g.dropped(act)
+	}
+	a.Code = a.StateCode()
 	if wait := until(act); wait > 0 && !act.Closed() {
 		a.RetryAfter = wait
 	}
@@ -41,6 +45,11 @@ func (g *Gateway) deliver(ctx context.Context, call action.Call, c claimed, act 
 		a.Complete = false
 	}
 	return a, nil
+}
+
+// dropped reports whether this gateway has sent an action and works on it no longer, without a record of what came of it.
+func (g *Gateway) dropped(act action.Action) bool {
+	return act.State == action.Dispatched && !act.Delegated() && act.Owner == g.lease.owner && !g.flights.has(act.ID)
 }
 
 // settledBy says what settled an action that was unknown or under way at its target, "" when its own answer did.

@@ -214,11 +214,11 @@ func (h *history) play() {
 			h.world.locked = !h.world.locked
 			h.step("the vault is locked: %t", h.world.locked)
 		case "clock":
-			d := draw(h.T, "time", 2*time.Second, 10*time.Second, time.Minute, 20*time.Minute, 2*time.Hour, 24*time.Hour+30*time.Minute, 25*time.Hour)
+			d := draw(h.T, "time", 2*time.Second, 10*time.Second, time.Minute, 20*time.Minute, 2*time.Hour, 22*time.Hour, 24*time.Hour+30*time.Minute, 25*time.Hour)
 			h.world.pass(d)
 			h.step("%s pass", d)
 		case "skew":
-			if h.world.skew > -2*time.Hour { // never forward: that cannot be told from time which has passed
+			if h.world.skew > -modelSkew { // never forward: that cannot be told from time which has passed
 				h.world.skew -= time.Hour
 			}
 			h.step("the clock is wrong by %s", h.world.skew)

@@ -14,7 +14,8 @@ import (
 	"deed.dev/deed/internal/store"
 )
 
-// The tools of the model: one of each class, and one whose target's "absent" is nobody's proof.
+// The tools of the model: one of each class, and one whose target's "absent" is nobody's proof. The margin of the one with a
+// key is more than modelSkew and its time-out: that is what a contract has to allow for.
 const (
 	modelSettle = 30 * time.Second // of the target that can be asked
 	modelLate   = 5 * time.Second  // after which what is still on its way has arrived
@@ -22,6 +23,7 @@ const (
 	modelWindow = 15 * time.Minute // in which an equal call attaches to what is over
 	modelSends  = 3                // that a contract allows
 	modelLease  = time.Hour
+	modelSkew   = 2 * time.Hour // the most by which the clock is ever set back
 )
 
 func modelContracts() string {
@@ -61,6 +63,7 @@ lookup:
   class: repeatable_with_key
   key: {header: Idempotency-Key, repeat: returns_original_and_refuses_changed, kept_for: 24h}
   attach_for: 15m
+  margin: 3h
   evidence: the model
 `),
 		tool("asked", "POST", effects+question+"  authoritative: true\n  settle: 30s\n"+

@@ -94,6 +94,9 @@ func (s *Store) commit(batch []*job) error {
 		w.abandon()
 		return err
 	}
+	if s.committed != nil {
+		s.committed(s.Size())
+	}
 	for i, j := range batch {
 		if j.state.Load() == jobWithdrawn {
 			continue

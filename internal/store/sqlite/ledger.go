@@ -17,6 +17,7 @@ type ledger struct {
 	end     journal.Hash // of the newest record, those not stored yet included
 	pending []pending
 	insert  []*sql.Stmt // of 1, 2, 4 … records
+	grower  *grower
 }
 
 // pending is a record that waits to be stored.
@@ -40,7 +41,7 @@ type mark struct {
 }
 
 func prepareLedger(p *statements) *ledger {
-	l := &ledger{}
+	l := &ledger{grower: prepareGrower(p)}
 	for n := 1; n <= 16; n *= 2 {
 		l.insert = append(l.insert, p.prepare(`insert into journal (seq, prev, hash, body) values (?, ?, ?, ?)`+strings.Repeat(`, (?, ?, ?, ?)`, n-1)))
 	}
@@ -75,6 +76,10 @@ func (l *ledger) reset(m mark) {
 // store writes what is pending. A record that finds its place taken means that somebody else writes this journal: like
 // every error here it ends the writing.
 func (l *ledger) store() error {
+	added := make([]journal.Hash, len(l.pending))
+	for i := range l.pending {
+		added[i] = l.pending[i].Hash
+	}
 	for rest := l.pending; len(rest) > 0; {
 		size := min(bits.Len(uint(len(rest))), len(l.insert)) - 1
 		n := 1 << size
@@ -87,6 +92,9 @@ func (l *ledger) store() error {
 			return fmt.Errorf("write the journal from record %d: %w", rest[0].seq, err)
 		}
 		rest = rest[n:]
+	}
+	if err := l.grower.add(added); err != nil {
+		return err
 	}
 	clear(l.pending)
 	l.pending = l.pending[:0]

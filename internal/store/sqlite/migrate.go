@@ -21,7 +21,12 @@ func migrate(ctx context.Context, db *sql.DB) error {
 	if err != nil {
 		return err
 	}
-	p, err := goose.NewProvider(goose.DialectSQLite3, db, files, goose.WithDisableGlobalRegistry(true))
+	return migrateWith(ctx, db, files)
+}
+
+func migrateWith(ctx context.Context, db *sql.DB, files fs.FS) error {
+	p, err := goose.NewProvider(goose.DialectSQLite3, db, files, goose.WithDisableGlobalRegistry(true),
+		goose.WithAllowOutofOrder(true)) // two that were written side by side may be released in either order
 	if err != nil {
 		return fmt.Errorf("read the migrations: %w", err)
 	}

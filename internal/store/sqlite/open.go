@@ -21,10 +21,15 @@ type Options struct {
 	// Origin names the journal, like gw.example/audit/prod-1. Record 0 states it for ever: opening an existing journal
 	// under another name is refused, and "" takes the name that it has.
 	Origin string
+	// Key gives the public key of the log, which record 0 of a new journal states. It is asked only when a journal is begun,
+	// with the journal's name. nil means that the journal names none.
+	Key func(origin string) (string, error)
 	// Now is the wall clock; nil means time.Now.
 	Now func() time.Time
 	// QueueLimit is how many changes may wait; 0 means 4096.
 	QueueLimit int
+	// Committed is told after each commit how many records are durable. It must not block. nil means that nobody listens.
+	Committed func(size int64)
 	// Logger hears of the faults that no caller waits for; nil means silence.
 	Logger *slog.Logger
 	// TestOnlyNoSync gives up durability, so that a benchmark can tell the cost of it. An acknowledged change may be lost.
@@ -39,6 +44,8 @@ type Store struct {
 	write *writer
 	queue *queue
 	done  chan struct{} // closed when the committer has ended
+
+	committed func(size int64)
 
 	closing  sync.Once
 	closeErr error
@@ -84,7 +91,7 @@ func Open(ctx context.Context, dir string, opts Options) (s *Store, err error) {
 	if err != nil {
 		return nil, errors.Join(err, w.close())
 	}
-	s = &Store{reader: r, log: opts.Logger, lock: lock, write: w, queue: newQueue(opts.QueueLimit), done: make(chan struct{})}
+	s = &Store{reader: r, log: opts.Logger, lock: lock, write: w, queue: newQueue(opts.QueueLimit), done: make(chan struct{}), committed: opts.Committed}
 	go s.commitUntilClosed()
 	return s, nil
 }

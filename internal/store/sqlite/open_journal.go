@@ -17,13 +17,14 @@ import (
 const tailLength = 1000
 
 // openJournal finds the end of the journal and checks it, or writes record 0.
-func (w *writer) openJournal(ctx context.Context, origin string) error {
+func (w *writer) openJournal(ctx context.Context, opts Options) error {
+	origin := opts.Origin
 	seq, hash, err := w.headNow(ctx)
 	switch {
 	case err != nil:
 		return fmt.Errorf("read the head of the journal: %w", err)
 	case seq < 0:
-		return w.beginJournal(ctx, origin)
+		return w.beginJournal(ctx, origin, opts.Key)
 	}
 	stated, err := w.origin(ctx)
 	if err != nil {
@@ -40,8 +41,10 @@ func (w *writer) openJournal(ctx context.Context, origin string) error {
 		return err
 	}
 	w.newest, w.ledger.end = last, hash
-	w.ledger.chain, err = journal.ResumeChain(stated, uint64(seq)+1, hash)
-	return err
+	if w.ledger.chain, err = journal.ResumeChain(stated, uint64(seq)+1, hash); err != nil {
+		return err
+	}
+	return w.openTree(ctx, uint64(seq)+1)
 }
 
 func (w *writer) headNow(ctx context.Context) (int64, journal.Hash, error) {
@@ -54,7 +57,7 @@ func (w *writer) headNow(ctx context.Context) (int64, journal.Hash, error) {
 	return head(ctx, s)
 }
 
-func (w *writer) beginJournal(ctx context.Context, origin string) (err error) {
+func (w *writer) beginJournal(ctx context.Context, origin string, key func(string) (string, error)) (err error) {
 	if origin == "" { // nobody named it: a name that no other journal has
 		origin = "deed.local/" + strings.ToLower(rand.Text())
 	}
@@ -63,12 +66,20 @@ func (w *writer) beginJournal(ctx context.Context, origin string) (err error) {
 		return fmt.Errorf("begin a journal named %q: %w", origin, err)
 	}
 	w.newest = eventlog.Micro(w.now())
-	rec, err := l.chain.Open(map[string]any{"time": w.newest})
+	fields := map[string]any{"time": w.newest}
+	if key != nil {
+		named, err := key(origin)
+		if err != nil {
+			return fmt.Errorf("the key of a new journal: %w", err)
+		}
+		fields[eventlog.LogKeyMember] = named
+	}
+	rec, err := l.chain.Open(fields)
 	if err != nil {
 		return fmt.Errorf("begin the journal: %w", err)
 	}
 	l.add(0, rec)
-	if err := l.store(); err != nil {
+	if err := w.inTransaction(func() error { return errors.Join(l.store(), w.keys.add(0, rec.Body)) }); err != nil {
 		return err
 	}
 	l.chain.Commit()
@@ -85,6 +96,11 @@ func (w *writer) origin(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("read record 0: %w", err)
 	}
+	return originOf(records)
+}
+
+// originOf takes the name out of record 0, which is the first of records.
+func originOf(records []record) (string, error) {
 	if len(records) == 0 {
 		return "", errors.New("the journal has no record 0")
 	}

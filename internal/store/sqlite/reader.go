@@ -18,6 +18,7 @@ type reader struct {
 	*reads
 	contract, openContracts, openKeys, headStmt, placeOf, observations, due, backlog, expired *sql.Stmt
 	waiting, overdue, countOverdue, open                                                      *sql.Stmt
+	leaf, branch, logKeys                                                                     *sql.Stmt
 	committed                                                                                 map[store.PayloadKind]*sql.Stmt // what the journal says of a payload
 }
 
@@ -43,6 +44,9 @@ func openReader(ctx context.Context, path string) (*reader, error) {
 		overdue:       p.prepare(selectOverdue),
 		countOverdue:  p.prepare(countOverdue),
 		open:          p.prepare(countOpen),
+		leaf:          p.prepare(selectLeaves),
+		branch:        p.prepare(selectBranches),
+		logKeys:       p.prepare(selectLogKeys),
 		committed: map[store.PayloadKind]*sql.Stmt{
 			store.Arguments: p.prepare(`select arguments from intents where id = ?`),
 			store.Operation: p.prepare(`select operation from actions where id = ?`),

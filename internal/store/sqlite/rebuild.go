@@ -7,10 +7,11 @@ import (
 
 	"deed.dev/deed/internal/store"
 	"deed.dev/deed/internal/store/eventlog"
+	"deed.dev/deed/journal"
 )
 
 // projections are the tables that events make, children before what they refer to.
-var projections = []string{"attempts", "observations", "results", "calls", "actions", "intents", "runs"}
+var projections = []string{"attempts", "observations", "results", "calls", "actions", "intents", "runs", "tree", "log_keys"}
 
 // Rebuild empties every table that is made from events and makes it again from the journal, all in one transaction.
 // Payloads and contract texts stay: the journal holds no more than commitments to them.
@@ -33,6 +34,9 @@ func (t *tx) rebuild() error {
 		}
 	}
 	t.w.rows.forget()
+	if err := t.note(t.regrow()); err != nil {
+		return fmt.Errorf("rebuild the tree: %w", err)
+	}
 	if err := t.replay(); err != nil {
 		return fmt.Errorf("rebuild: %w", err)
 	}
@@ -80,7 +84,7 @@ func (t *tx) liftTriggers() (texts []string, err error) {
 // replay makes the rows of every event in the journal, piece by piece.
 func (t *tx) replay() error {
 	const piece = 1000
-	for next := int64(1); ; { // record 0 only opens the journal
+	for next := int64(0); ; {
 		rows, err := t.w.conn.QueryContext(background, `select seq, hash, body from journal where seq >= ? order by seq limit ?`, next, piece)
 		if err := t.note(err); err != nil {
 			return err
@@ -104,6 +108,9 @@ func (t *tx) replay() error {
 
 func (t *tx) replayOne(rec record) error {
 	read, err := eventlog.Decode(rec.body)
+	if errors.Is(err, eventlog.ErrNoEvent) { // about the journal itself
+		return t.note(t.w.keys.add(rec.seq, rec.body))
+	}
 	if err != nil {
 		return err
 	}
@@ -112,4 +119,18 @@ func (t *tx) replayOne(rec record) error {
 		return err
 	}
 	return t.note(t.w.rows.write(s, place{rec.seq, rec.hash}))
+}
+
+// regrow makes the tree again from the hashes of the records.
+func (t *tx) regrow() error {
+	g, size := t.w.ledger.grower, t.w.ledger.chain.Size()
+	before := g.tree
+	g.tree = journal.Tree{}
+	for g.tree.Size() < size {
+		if err := t.w.growTree(background, 20_000); err != nil {
+			g.tree = before
+			return err
+		}
+	}
+	return nil
 }

@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"path/filepath"
 	"runtime/debug"
+	"sync/atomic"
 	"time"
 
 	"deed.dev/deed/internal/store"
+	"deed.dev/deed/journal"
 )
 
 // writer is the one connection that writes, and all that belongs to it. Only the committer uses it once the store is open.
@@ -28,6 +30,8 @@ type writer struct {
 	claims *claims
 	rows   *projector
 	ledger *ledger
+	keys   *keyRows
+	top    atomic.Pointer[journal.Checkpoint] // the head that is durable; read by anybody
 
 	newest  time.Time // of the journal, changes under way included
 	written int       // what this batch put down beside its journal records
@@ -61,9 +65,10 @@ func openWriter(ctx context.Context, path string, opts Options) (w *writer, err 
 	if err := w.prepare(); err != nil {
 		return nil, err
 	}
-	if err := w.openJournal(ctx, opts.Origin); err != nil {
+	if err := w.openJournal(ctx, opts); err != nil {
 		return nil, err
 	}
+	w.publish()
 	// The directory's lock is held, so whoever had a lease before is gone.
 	if _, err := w.conn.ExecContext(ctx, `delete from owners`); err != nil {
 		return nil, fmt.Errorf("end the leases of earlier processes: %w", err)
@@ -85,6 +90,7 @@ func (w *writer) prepare() error {
 	w.reads = prepareReads(p)
 	w.claims = prepareClaims(p)
 	w.rows = prepareProjector(p, w.reads)
+	w.keys = prepareKeyRows(p)
 	return p.err
 }
 
@@ -156,6 +162,7 @@ func (w *writer) finish() error {
 		return fmt.Errorf("commit: %w", err)
 	}
 	w.ledger.chain.Commit()
+	w.publish()
 	w.written = 0
 	return nil
 }
