@@ -20,6 +20,18 @@ const (
 	MaxSecret = 16 << 10
 )
 
+// Open reads the value from its place, now, for whoever sends it with no credential of the list: an object storage, say.
+func (s Source) Open() (Secret, error) {
+	value, err := s.read()
+	if err != nil {
+		return Secret{}, err
+	}
+	if err := checkValue(value); err != nil {
+		return Secret{}, err
+	}
+	return NewSecret(value), nil
+}
+
 // read takes the value from its place, now. Errors name the variable, never a value and never a path.
 func (s Source) read() (string, error) {
 	if s.Env != "" {

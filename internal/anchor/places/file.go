@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/netip"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"deed.dev/deed/internal/anchor"
+	"deed.dev/deed/internal/vault"
 	"deed.dev/deed/journal"
 )
 
@@ -48,6 +50,7 @@ type sinkFile struct {
 	Witness   *witnessFile   `yaml:"witness"`
 	Directory *directoryFile `yaml:"directory"`
 	Git       *gitFile       `yaml:"git"`
+	S3        *s3File        `yaml:"s3"`
 }
 
 type witnessFile struct {
@@ -62,6 +65,22 @@ type directoryFile struct {
 type gitFile struct {
 	Remote string `yaml:"remote"`
 	Branch string `yaml:"branch"`
+}
+
+type s3File struct {
+	Endpoint   string      `yaml:"endpoint"`
+	Region     string      `yaml:"region"`
+	Bucket     string      `yaml:"bucket"`
+	Prefix     string      `yaml:"prefix"`
+	AccessKey  *sourceFile `yaml:"access_key"`
+	SecretKey  *sourceFile `yaml:"secret_key"`
+	RetainDays int         `yaml:"retain_days"`
+}
+
+// sourceFile says where a credential is, as credentials.yaml does. The value itself never stands here.
+type sourceFile struct {
+	Env  string `yaml:"env"`
+	File string `yaml:"file"`
 }
 
 const maxConfig = 64 << 10
@@ -150,6 +169,7 @@ func (f sinkFile) sink(s Setup, dir string) (sink anchor.Sink, err error) {
 		"witness":   func() (anchor.Place, error) { return f.Witness.place(f.Name, s) },
 		"directory": func() (anchor.Place, error) { return f.Directory.place(f.Name, dir, s) },
 		"git":       func() (anchor.Place, error) { return f.Git.place(f.Name, dir, s) },
+		"s3":        func() (anchor.Place, error) { return f.S3.place(f.Name, dir, s) },
 	} {
 		if !f.has(kind) {
 			continue
@@ -164,7 +184,7 @@ func (f sinkFile) sink(s Setup, dir string) (sink anchor.Sink, err error) {
 		}
 	}
 	if kinds != 1 {
-		return sink, errors.New("write exactly one of witness, directory and git")
+		return sink, errors.New("write exactly one of witness, directory, git and s3")
 	}
 	if f.Every != "" {
 		sink.Every, err = atLeast(time.Second, "every", f.Every)
@@ -180,6 +200,8 @@ func (f sinkFile) has(kind string) bool {
 		return f.Directory != nil
 	case "git":
 		return f.Git != nil
+	case "s3":
+		return f.S3 != nil
 	}
 	return false
 }
@@ -223,6 +245,53 @@ func (f *gitFile) place(name, dir string, s Setup) (anchor.Place, error) {
 		return nil, errors.New("branch is a name of letters, digits, - and _, perhaps with /")
 	}
 	return NewGit(name, remote, branch, filepath.Join(s.Dir, "git-"+name), s.Keys), nil
+}
+
+var bucketName = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
+
+// longestLock is a mistake in the file that nobody could take back.
+const longestLock = 36500
+
+func (f *s3File) place(name, dir string, s Setup) (anchor.Place, error) {
+	u, err := url.Parse(f.Endpoint)
+	switch {
+	case err != nil || u.Host == "" || u.Path != "" || u.User != nil || u.RawQuery != "" || u.Fragment != "":
+		return nil, errors.New("endpoint is https:// and a host")
+	case u.Scheme != "https" && (u.Scheme != "http" || !isLoopback(u.Hostname())):
+		return nil, errors.New("endpoint is https://; http:// is for loopback only")
+	case !bucketName.MatchString(f.Bucket):
+		return nil, errors.New("bucket is the name of a bucket with object lock")
+	case f.RetainDays < 1 || f.RetainDays > longestLock:
+		return nil, fmt.Errorf("retain_days is from 1 to %d: for so long nobody can remove a checkpoint", longestLock)
+	}
+	set := S3Settings{
+		Endpoint: u, Region: f.Region, Bucket: f.Bucket, Prefix: f.Prefix, Retain: time.Duration(f.RetainDays) * 24 * time.Hour, Now: time.Now,
+	}
+	if set.Prefix != "" && !strings.HasSuffix(set.Prefix, "/") {
+		set.Prefix += "/"
+	}
+	if set.AccessKey, err = f.AccessKey.source(dir); err != nil {
+		return nil, fmt.Errorf("access_key: %w", err)
+	}
+	if set.SecretKey, err = f.SecretKey.source(dir); err != nil {
+		return nil, fmt.Errorf("secret_key: %w", err)
+	}
+	return NewS3(name, set, s.Keys)
+}
+
+func (f *sourceFile) source(dir string) (vault.Source, error) {
+	if f == nil || (f.Env == "") == (f.File == "") {
+		return vault.Source{}, errors.New("write env: NAME or file: PATH, which is where the value is read in the moment of use")
+	}
+	if f.File != "" {
+		return vault.Source{File: absolute(dir, f.File)}, nil
+	}
+	return vault.Source{Env: f.Env}, nil
+}
+
+func isLoopback(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ip.IsLoopback()
 }
 
 func absolute(dir, path string) string {
