@@ -10,7 +10,7 @@ import (
 // Versitygw runs an S3 server that nobody here wrote, over a folder of the test, and returns its URL.
 func Versitygw(t testing.TB, access, secret string) (url string) {
 	t.Helper()
-	program := filepath.Join(Programs(t, "github.com/versity/versitygw/cmd/versitygw"), "versitygw")
+	program := Program(t, "versitygw")
 	dir := t.TempDir()
 	for _, name := range []string{"root", "versions", "sidecar"} {
 		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
