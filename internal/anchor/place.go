@@ -49,9 +49,9 @@ func Continues(ctx context.Context, place string, held journal.Checkpoint, head 
 	if held.Origin != head.Origin || held.Size > head.Size {
 		return conflict
 	}
-	proof, err := head.Prove(ctx, held.Size)
+	proof, err := head.Proof(ctx, held.Size)
 	if err != nil {
-		return fmt.Errorf("prove that the journal continues its %d first records: %w", held.Size, err)
+		return err
 	}
 	if journal.CheckConsistency(proof, held, head.Checkpoint) != nil {
 		return conflict

@@ -162,7 +162,7 @@ var sinkName = regexp.MustCompile(`^[a-z0-9][a-z0-9_.-]{0,62}$`)
 
 func (f sinkFile) sink(s Setup, dir string) (sink anchor.Sink, err error) {
 	if !sinkName.MatchString(f.Name) {
-		return sink, errors.New("name is one word of small letters, digits, -, _ and .")
+		return sink, errors.New("name is one word of small letters and digits, with - _ . between them")
 	}
 	kinds := 0
 	for kind, make := range map[string]func() (anchor.Place, error){
