@@ -24,7 +24,7 @@ type Place interface {
 // Sink is a place and how often it is brought a checkpoint, if there is anything new.
 type Sink struct {
 	Place Place
-	Kind  string // for people: witness, directory, git, s3
+	Kind  string // for people: witness, file, directory, git, s3
 	Every time.Duration
 }
 

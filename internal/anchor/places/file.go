@@ -48,6 +48,7 @@ type sinkFile struct {
 	Name      string         `yaml:"name"`
 	Every     string         `yaml:"every"`
 	Witness   *witnessFile   `yaml:"witness"`
+	File      *appendedFile  `yaml:"file"`
 	Directory *directoryFile `yaml:"directory"`
 	Git       *gitFile       `yaml:"git"`
 	S3        *s3File        `yaml:"s3"`
@@ -56,6 +57,10 @@ type sinkFile struct {
 type witnessFile struct {
 	URL string `yaml:"url"`
 	Key string `yaml:"key"`
+}
+
+type appendedFile struct {
+	Path string `yaml:"path"`
 }
 
 type directoryFile struct {
@@ -167,6 +172,7 @@ func (f sinkFile) sink(s Setup, dir string) (sink anchor.Sink, err error) {
 	kinds := 0
 	for kind, make := range map[string]func() (anchor.Place, error){
 		"witness":   func() (anchor.Place, error) { return f.Witness.place(f.Name, s) },
+		"file":      func() (anchor.Place, error) { return f.File.place(f.Name, dir, s) },
 		"directory": func() (anchor.Place, error) { return f.Directory.place(f.Name, dir, s) },
 		"git":       func() (anchor.Place, error) { return f.Git.place(f.Name, dir, s) },
 		"s3":        func() (anchor.Place, error) { return f.S3.place(f.Name, dir, s) },
@@ -184,7 +190,7 @@ func (f sinkFile) sink(s Setup, dir string) (sink anchor.Sink, err error) {
 		}
 	}
 	if kinds != 1 {
-		return sink, errors.New("write exactly one of witness, directory, git and s3")
+		return sink, errors.New("write exactly one of witness, file, directory, git and s3")
 	}
 	if f.Every != "" {
 		sink.Every, err = atLeast(time.Second, "every", f.Every)
@@ -196,6 +202,8 @@ func (f sinkFile) has(kind string) bool {
 	switch kind {
 	case "witness":
 		return f.Witness != nil
+	case "file":
+		return f.File != nil
 	case "directory":
 		return f.Directory != nil
 	case "git":
@@ -219,6 +227,13 @@ func (f *witnessFile) place(name string, s Setup) (anchor.Place, error) {
 		return nil, errors.New("url is http:// or https://, a host and perhaps a path")
 	}
 	return NewWitness(name, f.URL, key, s.Keys), nil
+}
+
+func (f *appendedFile) place(name, dir string, s Setup) (anchor.Place, error) {
+	if f.Path == "" {
+		return nil, errors.New("path is missing")
+	}
+	return NewFile(name, absolute(dir, f.Path), s.Keys), nil
 }
 
 func (f *directoryFile) place(name, dir string, s Setup) (anchor.Place, error) {

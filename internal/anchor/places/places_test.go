@@ -32,8 +32,13 @@ func every(t *testing.T, l *anchortest.Log) map[string]func() anchor.Place {
 	url, key := ourWitness(t, l)
 	theirs, theirKey := anchortest.Litewitness(t, "witness.example/lite", l)
 	storage := newS3(t)
+	file := filepath.Join(t.TempDir(), "checkpoints")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	return map[string]func() anchor.Place{
 		"s3":          func() anchor.Place { return storage.place(t, "locked", "", keys) },
+		"file":        func() anchor.Place { return places.NewFile("file", file, keys) },
 		"directory":   func() anchor.Place { return places.NewDirectory("directory", dir, keys) },
 		"git":         func() anchor.Place { return places.NewGit("git", repository, "main", filepath.Join(own, "git"), keys) },
 		"witness":     func() anchor.Place { return places.NewWitness("witness", url, key, keys) },
@@ -325,6 +330,7 @@ sinks:
 		strings.Replace(good, "name: shelf", "name: w1", 1):                         "used already",
 		strings.Replace(good, "name: shelf", "name: The Shelf", 1):                  "one word",
 		strings.Replace(good, "{path: shelf}", "{}", 1):                             "path is missing",
+		strings.Replace(good, "directory: {path: shelf}", "file: {}", 1):            "path is missing",
 		strings.Replace(good, "    directory: {path: shelf}\n", "", 1):              "exactly one",
 		good + "    directory: {path: x}\n":                                         "exactly one",
 		strings.Replace(good, key.String(), l.Signer.Key().String(), 1):             "key of a journal",
