@@ -46,6 +46,7 @@ var sections = []struct {
 		{when: "the target asked to come later", answer: action.Answer{RetryAfter: 30 * time.Second}, change: func(a *action.Action) {
 			a.Attempt, a.Reason = 1, "asked_to_come_later"
 		}},
+		{when: "the newest records of the journal are kept nowhere outside", change: func(a *action.Action) { a.Reason = action.ReasonNotAnchored }},
 	}},
 	{action.Dispatched, "the same, with the target's own id of the job", []told{
 		{when: "the target has not answered yet"},

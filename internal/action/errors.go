@@ -63,7 +63,7 @@ var Codes = map[Code]Advice{
 	CodeTargetRefused:      {false, false, "The target refused the action before any effect."},
 	CodePreviouslyFailed:   {false, false, "The action failed before without effect; this is the recorded answer."},
 	CodeNotSent:            {true, false, "Nothing left for the target. The same call tries again."},
-	CodeTryLater:           {true, false, "The target asked to come later and promises that nothing was done."},
+	CodeTryLater:           {true, false, "Nothing was done, and nothing stands against doing it later: the target asked to come later, or deed sends nothing new at the moment."},
 	CodeAttemptsExhausted:  {false, false, "The contract allows no further attempt."},
 	CodeReviewRefused:      {false, true, "The decision does not fit the action as it is now. Nothing was changed and nothing was sent."},
 	CodeUndoRefused:        {false, false, "The action cannot be undone by its contract, or not now. Nothing was sent."},
@@ -79,7 +79,8 @@ var Codes = map[Code]Advice{
 type Error struct {
 	Code    Code
 	Message string
-	Action  ID // the action that it is about, if any
+	Reason  string // what is in the way, in one word, if that has a name
+	Action  ID     // the action that it is about, if any
 	Err     error
 
 	Journalled bool // the refusal stands in the journal already

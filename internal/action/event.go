@@ -89,6 +89,7 @@ type CallSeen struct {
 	Prior    State // of the action attached to
 	Why      string
 	Code     Code // of a refusal
+	Times    int  // how many refusals like it the event stands for, where they are counted; 0 is one
 }
 
 // Moved records one transition of an action, with all that became known by it.

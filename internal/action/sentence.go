@@ -50,6 +50,9 @@ func (a Answer) stateSentence() string {
 	case AwaitingApproval:
 		return "Waiting for a person to approve it; nothing was sent yet."
 	case Accepted, Authorized:
+		if act.Reason == ReasonNotAnchored {
+			return "Nothing has taken effect yet: " + NotAnchored + ". The same call carries it on."
+		}
 		if act.Reason != "" {
 			return fmt.Sprintf("Nothing has taken effect yet (%s, attempt %d of %d). The same call tries again under the same action.",
 				act.Reason, act.Attempt, act.MaxAttempts)
@@ -68,6 +71,13 @@ func (a Answer) stateSentence() string {
 		return a.unknownSentence()
 	}
 }
+
+// ReasonNotAnchored is why a send waits while too much of the journal is kept by the gateway alone, and NotAnchored says so
+// in words. It is a reason of answers, and on record for refused calls only.
+const (
+	ReasonNotAnchored = "not_anchored"
+	NotAnchored       = "deed sends nothing new until the newest records of its journal are kept outside as well"
+)
 
 func (a Answer) completedSentence() string {
 	act := a.Action

@@ -113,7 +113,7 @@ func (e *Error) Status() Status {
 		next = []string{NextRetry}
 	}
 	return Status{
-		EffectMode: NoEffect, Code: e.Code, Retryable: Codes[e.Code].Retryable, Next: next, Message: e.Message,
+		EffectMode: NoEffect, Code: e.Code, Reason: e.Reason, Retryable: Codes[e.Code].Retryable, Next: next, Message: e.Message,
 	}
 }
 

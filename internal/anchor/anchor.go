@@ -58,6 +58,7 @@ const (
 	cadence    = time.Second      // how often anything is looked at
 	batch      = 1000             // so many records are brought at once, without waiting
 	patience   = 20 * time.Second // for one call to a place
+	greeting   = 10 * time.Second // for all places, at the start
 	farewell   = 5 * time.Second  // for all places, at the end
 	longest    = time.Minute      // between two attempts
 	remembered = 10 * time.Second // between two writes of the memory
@@ -91,6 +92,8 @@ func (a *Anchor) Check(ctx context.Context) error {
 	if err := a.checkMemory(ctx, head); err != nil {
 		return err
 	}
+	ctx, cancel := context.WithTimeout(ctx, greeting)
+	defer cancel()
 	a.bringAll(ctx, head)
 	a.save()
 	a.mu.Lock()
@@ -104,18 +107,20 @@ func (a *Anchor) Run(ctx context.Context) {
 		return
 	}
 	var calls sync.WaitGroup
+	under, stop := context.WithCancel(context.WithoutCancel(ctx)) // what is under way is finished
+	defer stop()
 	ticks := time.NewTicker(cadence / 10)
 	defer ticks.Stop()
-	for {
+	for ctx.Err() == nil {
 		select {
 		case <-ticks.C:
-			a.round(ctx, &calls)
-			continue
+			a.round(under, &calls)
 		case <-ctx.Done():
 		}
-		break
 	}
+	enough := time.AfterFunc(farewell, stop)
 	calls.Wait()
+	enough.Stop()
 	a.last(context.WithoutCancel(ctx))
 }
 
@@ -132,7 +137,7 @@ func (a *Anchor) round(ctx context.Context, calls *sync.WaitGroup) {
 	}
 	for _, s := range due {
 		calls.Go(func() {
-			call, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience) // what is under way is finished
+			call, cancel := context.WithTimeout(ctx, patience)
 			defer cancel()
 			a.bring(call, s, head)
 			a.saveNowAndThen()
@@ -196,8 +201,6 @@ func (a *Anchor) last(ctx context.Context) {
 }
 
 func (a *Anchor) bringAll(ctx context.Context, head Head) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
 	var calls sync.WaitGroup
 	for _, s := range a.sinks {
 		calls.Go(func() { a.bring(ctx, s, head) })

@@ -12,6 +12,7 @@ package anchor
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"deed.dev/deed/journal"
@@ -31,7 +32,19 @@ type Head struct {
 	Signed []byte    // the note, with the signature of the log
 	Time   time.Time // when it was cut: every record after it is younger
 
-	// Prove returns the hashes that show that the journal began as the journal of old records; none for 0 and for the size
-	// itself.
+	// Prove returns the hashes that show that the journal began as the journal of old records. old is more than 0 and less
+	// than Size.
 	Prove func(ctx context.Context, old uint64) ([]journal.Hash, error)
+}
+
+// Proof returns the hashes that lead from any earlier size, or from the same, to the head. To begin, and to stay, takes none.
+func (h Head) Proof(ctx context.Context, old uint64) ([]journal.Hash, error) {
+	if old == 0 || old >= h.Size {
+		return nil, nil
+	}
+	hashes, err := h.Prove(ctx, old)
+	if err != nil {
+		return nil, fmt.Errorf("prove that the journal continues its %d first records: %w", old, err)
+	}
+	return hashes, nil
 }

@@ -89,11 +89,23 @@ func (a *Anchor) checkMemory(ctx context.Context, head Head) error {
 		if err != nil {
 			return err
 		}
+		if held.Origin != head.Origin { // a new journal was begun
+			a.forget(s, held.Origin)
+			continue
+		}
 		if err := Continues(ctx, "the memory of "+s.Place.Name(), held, head); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (a *Anchor) forget(s *sink, origin string) {
+	a.logger.Warn("what a place held is of another journal and is forgotten", "place", s.Place.Name(), "origin", origin)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	s.known, s.size, s.signed, s.cut, s.kept = false, 0, nil, time.Time{}, time.Time{}
+	a.caught = time.Time{}
 }
 
 func (a *Anchor) saveNowAndThen() {

@@ -24,7 +24,7 @@ type Place interface {
 // Sink is a place and how often it is brought a checkpoint, if there is anything new.
 type Sink struct {
 	Place Place
-	Kind  string // for people: witness, directory, git, s3
+	Kind  string // for people: witness, file, directory, git, s3
 	Every time.Duration
 }
 
@@ -49,9 +49,9 @@ func Continues(ctx context.Context, place string, held journal.Checkpoint, head 
 	if held.Origin != head.Origin || held.Size > head.Size {
 		return conflict
 	}
-	proof, err := head.Prove(ctx, held.Size)
+	proof, err := head.Proof(ctx, held.Size)
 	if err != nil {
-		return fmt.Errorf("prove that the journal continues its %d first records: %w", held.Size, err)
+		return err
 	}
 	if journal.CheckConsistency(proof, held, head.Checkpoint) != nil {
 		return conflict

@@ -1,6 +1,7 @@
 package anchor
 
 import (
+	"fmt"
 	"time"
 )
 
@@ -68,3 +69,39 @@ func stamp(t time.Time) string {
 	}
 	return t.UTC().Format(time.RFC3339)
 }
+
+// Lines says the same in words, a line for each thing, for a terminal.
+func (s State) Lines() (lines []string) {
+	if len(s.Places) == 0 {
+		return []string{"anchoring: none; " + s.Warning}
+	}
+	gate := "open"
+	if !s.Open {
+		gate = "closed, nothing new is sent: " + s.Closed
+	}
+	lines = append(lines,
+		"anchoring: "+gate,
+		fmt.Sprintf("  not anchored: %d records for %s (limits: %d, %s)", s.Records, seconds(s.Age), s.MaxRecords, seconds(s.MaxAge)))
+	if s.Warning != "" {
+		lines = append(lines, "  "+s.Warning)
+	}
+	for _, p := range s.Places {
+		line := fmt.Sprintf("  %s (%s): %d records", p.Name, p.Kind, p.Size)
+		switch {
+		case !p.Checked && p.Kept == "":
+			line = fmt.Sprintf("  %s (%s): not asked yet", p.Name, p.Kind)
+		case p.Behind > 0:
+			line += fmt.Sprintf(", %d behind", p.Behind)
+		}
+		if p.Kept != "" {
+			line += ", since " + p.Kept
+		}
+		if p.Problem != "" {
+			line += "\n    failing since " + p.Failing + ": " + p.Problem
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+func seconds(n int64) time.Duration { return time.Duration(n) * time.Second }

@@ -246,7 +246,11 @@ func (g *Gateway) open(tx store.Tx, call action.Call, a asked, id action.ID, cla
 	if act, err = g.authorize(tx, act, op); err != nil {
 		return act, plan{}, err
 	}
-	return g.planIn(tx, act)
+	act, planned, err := g.planIn(tx, act)
+	if err == nil && act.Reason == action.ReasonNotAnchored {
+		err = notAnchored()
+	}
+	return act, planned, err
 }
 
 // described says what will be sent, and how it was resolved, without its content.

@@ -56,6 +56,7 @@ type Options struct {
 	Every     time.Duration       // how often Run looks for what is due; 1 s if not said
 	Lease     time.Duration       // how long others leave this gateway's actions alone without a sign of life; 15 s
 	Log       *slog.Logger
+	Gate      Gate // asked before something new is sent; open if there is none
 }
 
 // Gateway runs actions. Make one with New, call Recover before the doors open, and Close when they are shut.
@@ -69,6 +70,8 @@ type Gateway struct {
 	wait      time.Duration
 	every     time.Duration
 	log       *slog.Logger
+	gate      Gate
+	refusals  rare // of calls that came while the gate was closed
 
 	lease   lease
 	runs    knownRuns
@@ -94,7 +97,10 @@ type Gateway struct {
 func New(o Options) *Gateway {
 	g := &Gateway{
 		store: o.Store, contracts: o.Contracts, keys: o.Keys, vault: o.Vault, secrets: o.Secrets,
-		executors: o.Executors, wait: o.Wait, every: o.Every, log: o.Log,
+		executors: o.Executors, wait: o.Wait, every: o.Every, log: o.Log, gate: o.Gate,
+	}
+	if g.gate == nil {
+		g.gate = openGate{}
 	}
 	if g.every <= 0 {
 		g.every = time.Second

@@ -113,8 +113,15 @@ func (g *Gateway) refused(call action.Call, run action.Run, err error) error {
 	if run.ID == "" || known.Journalled {
 		return known
 	}
+	seen := action.CallSeen{Code: known.Code, Why: known.Reason}
+	if known.Reason == action.ReasonNotAnchored {
+		var on bool
+		if seen.Times, on = g.refusals.record(time.Now()); !on {
+			return known
+		}
+	}
 	g.later(func(tx store.Tx) error {
-		return tx.Append(callEvent(tx.Now(), call, run, "", action.CallRefused, action.CallSeen{Code: known.Code}))
+		return tx.Append(callEvent(tx.Now(), call, run, "", action.CallRefused, seen))
 	})
 	return known
 }

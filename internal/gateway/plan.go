@@ -44,6 +44,9 @@ func (g *Gateway) planIn(tx store.Tx, act action.Action) (action.Action, plan, e
 	if work == action.WorkAsk {
 		return g.planQuestion(tx, act)
 	}
+	if act, waits := g.waitsForAnchor(act); waits {
+		return act, plan{}, nil
+	}
 	return g.planAttempt(tx, act, transition)
 }
 

@@ -77,6 +77,8 @@ func (g *Gateway) reviewIn(tx store.Tx, by action.Actor, asked action.ReviewAske
 		return act, plan{}, refuseReview(act.ID, "another gateway is finding out about it at this moment; look again when that is over")
 	case asked.Decision == action.Redo && act.Credential != "" && g.vault.Locked():
 		return act, plan{}, action.Errorf(action.CodeVaultLocked, "the vault is locked, so nothing was decided and nothing was sent").About(act.ID)
+	case asked.Decision == action.Redo && g.gate.Open() != nil:
+		return act, plan{}, notAnchored().About(act.ID)
 	}
 	moved := action.Moved{
 		Transition: asked.Decision.Transition(), Owner: g.lease.owner, Reason: reasonReviewed,

@@ -15,17 +15,43 @@ const (
 	MaxSecret = 16 << 10
 )
 
+// Open reads the value from its variable or file, now, for whoever sends it with no credential of the list: an object
+// storage, say.
+func (s Source) Open() (Secret, error) {
+	var value string
+	var err error
+	switch {
+	case s.Env != "":
+		value, err = fromEnvironment(s.Env)
+	case s.File != "":
+		value, err = readPrivateFile(s.File)
+	default:
+		err = errors.New("nothing says where it is: env or file")
+	}
+	if err != nil {
+		return Secret{}, err
+	}
+	if err := plainValue(Credential{}, value); err != nil {
+		return Secret{}, err
+	}
+	return NewSecret(value), nil
+}
+
+func fromEnvironment(name string) (string, error) {
+	value, ok := os.LookupEnv(name)
+	if !ok {
+		return "", fmt.Errorf("environment variable %s is not set", name)
+	}
+	return value, nil
+}
+
 // value takes the value of a credential from its place, now. Errors name the variable, never a value and never a path.
 func (v *Vault) value(ctx context.Context, c Credential) (string, error) {
 	switch s := c.Source; {
 	case s.Vault:
 		return v.sealedValue(c)
 	case s.Env != "":
-		value, ok := os.LookupEnv(s.Env)
-		if !ok {
-			return "", fmt.Errorf("environment variable %s is not set", s.Env)
-		}
-		return value, nil
+		return fromEnvironment(s.Env)
 	case s.File != "":
 		return readPrivateFile(s.File)
 	case len(s.Command) > 0:

@@ -59,7 +59,7 @@ func body(t testing.TB, old uint64, h anchor.Head) []byte {
 	var proof []journal.Hash
 	if old < h.Size {
 		var err error
-		if proof, err = h.Prove(t.Context(), old); err != nil {
+		if proof, err = h.Proof(t.Context(), old); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -4,11 +4,7 @@ module deed.dev/deed/tools/judges
 go 1.26.0
 
 require (
-	filippo.io/torchwood v0.6.1
-	github.com/versity/versitygw v1.8.0
-)
-
-require (
+	filippo.io/torchwood v0.6.1 // indirect
 	github.com/Azure/azure-sdk-for-go/sdk/azcore v1.23.1 // indirect
 	github.com/Azure/azure-sdk-for-go/sdk/azidentity v1.14.1 // indirect
 	github.com/Azure/azure-sdk-for-go/sdk/internal v1.12.0 // indirect
@@ -80,6 +76,7 @@ require (
 	github.com/valyala/bytebufferpool v1.0.0 // indirect
 	github.com/valyala/fasthttp v1.73.0 // indirect
 	github.com/versity/scoutfs-go v0.0.0-20260414000839-70f8b6bdfa96 // indirect
+	github.com/versity/versitygw v1.8.0 // indirect
 	github.com/xrash/smetrics v0.0.0-20250705151800-55b8f293f342 // indirect
 	github.com/zeebo/xxh3 v1.1.0 // indirect
 	golang.org/x/crypto v0.55.0 // indirect
@@ -96,4 +93,10 @@ require (
 	modernc.org/sqlite v1.37.1 // indirect
 	sigsum.org/sigsum-go v0.6.1 // indirect
 	zombiezen.com/go/sqlite v1.4.2 // indirect
+)
+
+tool (
+	filippo.io/torchwood/cmd/litewitness
+	filippo.io/torchwood/cmd/witnessctl
+	github.com/versity/versitygw/cmd/versitygw
 )

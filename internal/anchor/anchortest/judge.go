@@ -1,7 +1,7 @@
 package anchortest
 
 import (
-	"os"
+	"bytes"
 	"os/exec"
 	"path/filepath"
 	"runtime"
@@ -9,18 +9,20 @@ import (
 	"testing"
 )
 
-// Programs builds programs of the module tools/judges, which nobody here wrote, and returns their folder. A test fails
-// without them; it never skips.
-func Programs(t testing.TB, packages ...string) string {
+// Program builds a program of the module tools/judges, which nobody here wrote, and returns its path in the build cache,
+// where the next test finds it. A test fails without it; it never skips.
+func Program(t testing.TB, name string) (path string) {
 	t.Helper()
 	_, here, _, ok := runtime.Caller(0)
 	if !ok {
 		t.Fatal("the place of this file is not known")
 	}
-	dir := t.TempDir()
-	args := append([]string{"build", "-C", filepath.Join(filepath.Dir(here), "../../../tools/judges"), "-o", dir + string(os.PathSeparator)}, packages...)
-	if out, err := exec.CommandContext(t.Context(), "go", args...).CombinedOutput(); err != nil {
-		t.Fatalf("go %s: %v\n%s", strings.Join(args, " "), err, out)
+	cmd := exec.CommandContext(t.Context(), "go", "tool", "-C", filepath.Join(filepath.Dir(here), "../../../tools/judges"), "-n", name)
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("build %s: %v\n%s", name, err, said.Bytes())
 	}
-	return dir
+	return strings.TrimSpace(string(out))
 }

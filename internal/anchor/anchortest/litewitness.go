@@ -22,7 +22,7 @@ import (
 // handed to it by an agent of SSH keys in this process.
 func Litewitness(t testing.TB, name string, logs ...*Log) (url string, key journal.Key) {
 	t.Helper()
-	programs := Programs(t, "filippo.io/torchwood/cmd/litewitness", "filippo.io/torchwood/cmd/witnessctl")
+	server, control := Program(t, "litewitness"), Program(t, "witnessctl")
 	dir, err := os.MkdirTemp("", "lw-") // a short path, for the socket
 	if err != nil {
 		t.Fatal(err)
@@ -34,13 +34,13 @@ func Litewitness(t testing.TB, name string, logs ...*Log) (url string, key journ
 			{"add-log", "-db", db, "-origin", l.Signer.Origin()},
 			{"add-key", "-db", db, "-origin", l.Signer.Origin(), "-key", l.Signer.Key().String()},
 		} {
-			if out, err := exec.CommandContext(t.Context(), filepath.Join(programs, "witnessctl"), args...).CombinedOutput(); err != nil {
+			if out, err := exec.CommandContext(t.Context(), control, args...).CombinedOutput(); err != nil {
 				t.Fatalf("witnessctl %v: %v\n%s", args, err, out)
 			}
 		}
 	}
 	address := FreeAddress(t)
-	cmd := exec.Command(filepath.Join(programs, "litewitness"), "-db", db, "-name", name, "-listen", address,
+	cmd := exec.Command(server, "-db", db, "-name", name, "-listen", address,
 		"-ssh-agent", socket, "-key", serveAgent(t, socket))
 	out, err := cmd.StderrPipe()
 	if err != nil {

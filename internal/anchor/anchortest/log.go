@@ -18,7 +18,7 @@ import (
 	"deed.dev/deed/journal"
 )
 
-// Origin is the name of the journals here.
+// Origin is the name of the journals here, if no other is given.
 const Origin = "gw.example/audit/test"
 
 // Log is a journal. Its methods may be called at once.
@@ -35,7 +35,13 @@ type Log struct {
 // New makes a journal with n records and a key of its own.
 func New(t testing.TB, n int) *Log {
 	t.Helper()
-	private, _, err := journal.GenerateKey(rand.Reader, Origin)
+	return NewNamed(t, Origin, n)
+}
+
+// NewNamed is New for a journal of another origin.
+func NewNamed(t testing.TB, origin string, n int) *Log {
+	t.Helper()
+	private, _, err := journal.GenerateKey(rand.Reader, origin)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +107,7 @@ func (l *Log) Head(context.Context) (anchor.Head, error) {
 	if l.failed != nil {
 		return anchor.Head{}, l.failed
 	}
-	c := journal.Checkpoint{Origin: Origin, Size: l.tree.Size(), Root: l.tree.Root()}
+	c := journal.Checkpoint{Origin: l.Signer.Origin(), Size: l.tree.Size(), Root: l.tree.Root()}
 	signed, err := journal.SignCheckpoint(c, l.Signer)
 	return anchor.Head{Checkpoint: c, Signed: signed, Time: time.Now(), Prove: func(_ context.Context, old uint64) ([]journal.Hash, error) {
 		return l.Prove(old, c.Size)
@@ -120,9 +126,6 @@ func (l *Log) MustHead(t testing.TB) anchor.Head {
 
 // Prove returns the proof that the journal of size began as the journal of old.
 func (l *Log) Prove(old, size uint64) ([]journal.Hash, error) {
-	if old == 0 || old == size {
-		return nil, nil
-	}
 	l.mu.Lock()
 	hashes := l.hashes[:len(l.hashes):len(l.hashes)]
 	l.mu.Unlock()

@@ -1,4 +1,4 @@
-// Package places has the places for checkpoints: witnesses, directories, git repositories and object storage, and the file
+// Package places has the places for checkpoints: witnesses, files, directories, git repositories and object storage, and the file
 // that lists them.
 //
 // It refuses to know how often a checkpoint is cut and what follows when a place cannot be reached: that is anchor's.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/netip"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"deed.dev/deed/internal/anchor"
+	"deed.dev/deed/internal/vault"
 	"deed.dev/deed/journal"
 )
 
@@ -46,13 +48,19 @@ type sinkFile struct {
 	Name      string         `yaml:"name"`
 	Every     string         `yaml:"every"`
 	Witness   *witnessFile   `yaml:"witness"`
+	File      *appendedFile  `yaml:"file"`
 	Directory *directoryFile `yaml:"directory"`
 	Git       *gitFile       `yaml:"git"`
+	S3        *s3File        `yaml:"s3"`
 }
 
 type witnessFile struct {
 	URL string `yaml:"url"`
 	Key string `yaml:"key"`
+}
+
+type appendedFile struct {
+	Path string `yaml:"path"`
 }
 
 type directoryFile struct {
@@ -62,6 +70,22 @@ type directoryFile struct {
 type gitFile struct {
 	Remote string `yaml:"remote"`
 	Branch string `yaml:"branch"`
+}
+
+type s3File struct {
+	Endpoint   string      `yaml:"endpoint"`
+	Region     string      `yaml:"region"`
+	Bucket     string      `yaml:"bucket"`
+	Prefix     string      `yaml:"prefix"`
+	AccessKey  *sourceFile `yaml:"access_key"`
+	SecretKey  *sourceFile `yaml:"secret_key"`
+	RetainDays int         `yaml:"retain_days"`
+}
+
+// sourceFile says where a credential is, as credentials.yaml does. The value itself never stands here.
+type sourceFile struct {
+	Env  string `yaml:"env"`
+	File string `yaml:"file"`
 }
 
 const maxConfig = 64 << 10
@@ -143,13 +167,15 @@ var sinkName = regexp.MustCompile(`^[a-z0-9][a-z0-9_.-]{0,62}$`)
 
 func (f sinkFile) sink(s Setup, dir string) (sink anchor.Sink, err error) {
 	if !sinkName.MatchString(f.Name) {
-		return sink, errors.New("name is one word of small letters, digits, -, _ and .")
+		return sink, errors.New("name is one word of small letters and digits, with - _ . between them")
 	}
 	kinds := 0
 	for kind, make := range map[string]func() (anchor.Place, error){
 		"witness":   func() (anchor.Place, error) { return f.Witness.place(f.Name, s) },
+		"file":      func() (anchor.Place, error) { return f.File.place(f.Name, dir, s) },
 		"directory": func() (anchor.Place, error) { return f.Directory.place(f.Name, dir, s) },
 		"git":       func() (anchor.Place, error) { return f.Git.place(f.Name, dir, s) },
+		"s3":        func() (anchor.Place, error) { return f.S3.place(f.Name, dir, s) },
 	} {
 		if !f.has(kind) {
 			continue
@@ -164,7 +190,7 @@ func (f sinkFile) sink(s Setup, dir string) (sink anchor.Sink, err error) {
 		}
 	}
 	if kinds != 1 {
-		return sink, errors.New("write exactly one of witness, directory and git")
+		return sink, errors.New("write exactly one of witness, file, directory, git and s3")
 	}
 	if f.Every != "" {
 		sink.Every, err = atLeast(time.Second, "every", f.Every)
@@ -176,10 +202,14 @@ func (f sinkFile) has(kind string) bool {
 	switch kind {
 	case "witness":
 		return f.Witness != nil
+	case "file":
+		return f.File != nil
 	case "directory":
 		return f.Directory != nil
 	case "git":
 		return f.Git != nil
+	case "s3":
+		return f.S3 != nil
 	}
 	return false
 }
@@ -197,6 +227,13 @@ func (f *witnessFile) place(name string, s Setup) (anchor.Place, error) {
 		return nil, errors.New("url is http:// or https://, a host and perhaps a path")
 	}
 	return NewWitness(name, f.URL, key, s.Keys), nil
+}
+
+func (f *appendedFile) place(name, dir string, s Setup) (anchor.Place, error) {
+	if f.Path == "" {
+		return nil, errors.New("path is missing")
+	}
+	return NewFile(name, absolute(dir, f.Path), s.Keys), nil
 }
 
 func (f *directoryFile) place(name, dir string, s Setup) (anchor.Place, error) {
@@ -223,6 +260,53 @@ func (f *gitFile) place(name, dir string, s Setup) (anchor.Place, error) {
 		return nil, errors.New("branch is a name of letters, digits, - and _, perhaps with /")
 	}
 	return NewGit(name, remote, branch, filepath.Join(s.Dir, "git-"+name), s.Keys), nil
+}
+
+var bucketName = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
+
+// longestLock is a mistake in the file that nobody could take back.
+const longestLock = 36500
+
+func (f *s3File) place(name, dir string, s Setup) (anchor.Place, error) {
+	u, err := url.Parse(f.Endpoint)
+	switch {
+	case err != nil || u.Host == "" || u.Path != "" || u.User != nil || u.RawQuery != "" || u.Fragment != "":
+		return nil, errors.New("endpoint is https:// and a host")
+	case u.Scheme != "https" && (u.Scheme != "http" || !isLoopback(u.Hostname())):
+		return nil, errors.New("endpoint is https://; http:// is for loopback only")
+	case !bucketName.MatchString(f.Bucket):
+		return nil, errors.New("bucket is the name of a bucket with object lock")
+	case f.RetainDays < 1 || f.RetainDays > longestLock:
+		return nil, fmt.Errorf("retain_days is from 1 to %d: for so long nobody can remove a checkpoint", longestLock)
+	}
+	set := S3Settings{
+		Endpoint: u, Region: f.Region, Bucket: f.Bucket, Prefix: f.Prefix, Retain: time.Duration(f.RetainDays) * 24 * time.Hour, Now: time.Now,
+	}
+	if set.Prefix != "" && !strings.HasSuffix(set.Prefix, "/") {
+		set.Prefix += "/"
+	}
+	if set.AccessKey, err = f.AccessKey.source(dir); err != nil {
+		return nil, fmt.Errorf("access_key: %w", err)
+	}
+	if set.SecretKey, err = f.SecretKey.source(dir); err != nil {
+		return nil, fmt.Errorf("secret_key: %w", err)
+	}
+	return NewS3(name, set, s.Keys)
+}
+
+func (f *sourceFile) source(dir string) (vault.Source, error) {
+	if f == nil || (f.Env == "") == (f.File == "") {
+		return vault.Source{}, errors.New("write env: NAME or file: PATH, which is where the value is read in the moment of use")
+	}
+	if f.File != "" {
+		return vault.Source{File: absolute(dir, f.File)}, nil
+	}
+	return vault.Source{Env: f.Env}, nil
+}
+
+func isLoopback(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ip.IsLoopback()
 }
 
 func absolute(dir, path string) string {

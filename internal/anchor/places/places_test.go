@@ -31,7 +31,14 @@ func every(t *testing.T, l *anchortest.Log) map[string]func() anchor.Place {
 	run(t, "git", "--git-dir="+repository, "config", "receive.denyNonFastForwards", "true")
 	url, key := ourWitness(t, l)
 	theirs, theirKey := anchortest.Litewitness(t, "witness.example/lite", l)
+	storage := newS3(t)
+	file := filepath.Join(t.TempDir(), "checkpoints")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	return map[string]func() anchor.Place{
+		"s3":          func() anchor.Place { return storage.place(t, "locked", "", keys) },
+		"file":        func() anchor.Place { return places.NewFile("file", file, keys) },
 		"directory":   func() anchor.Place { return places.NewDirectory("directory", dir, keys) },
 		"git":         func() anchor.Place { return places.NewGit("git", repository, "main", filepath.Join(own, "git"), keys) },
 		"witness":     func() anchor.Place { return places.NewWitness("witness", url, key, keys) },
@@ -271,6 +278,16 @@ func TestGitGrows(t *testing.T) {
 	}
 }
 
+// loadText loads what a sinks.yaml with that text says.
+func loadText(t *testing.T, s places.Setup, text string) (places.Config, error) {
+	t.Helper()
+	path := filepath.Join(s.Dir, "sinks.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return places.Load(path, s)
+}
+
 func TestConfig(t *testing.T) {
 	l := anchortest.New(t, 1)
 	_, key := ourWitness(t, l)
@@ -291,12 +308,7 @@ sinks:
   - name: repo
     git: {remote: "ssh://git@git.example/audit.git"}
 `
-	load := func(text string) (places.Config, error) {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return places.Load(path, setup)
-	}
+	load := func(text string) (places.Config, error) { return loadText(t, setup, text) }
 	c, err := load(good)
 	if err != nil || len(c.Sinks) != 3 || c.Limits != (anchor.Limits{Records: 500, Age: 2 * time.Minute, Need: 2}) {
 		t.Fatalf("got %v, %v", c, err)
@@ -318,6 +330,7 @@ sinks:
 		strings.Replace(good, "name: shelf", "name: w1", 1):                         "used already",
 		strings.Replace(good, "name: shelf", "name: The Shelf", 1):                  "one word",
 		strings.Replace(good, "{path: shelf}", "{}", 1):                             "path is missing",
+		strings.Replace(good, "directory: {path: shelf}", "file: {}", 1):            "path is missing",
 		strings.Replace(good, "    directory: {path: shelf}\n", "", 1):              "exactly one",
 		good + "    directory: {path: x}\n":                                         "exactly one",
 		strings.Replace(good, key.String(), l.Signer.Key().String(), 1):             "key of a journal",

@@ -95,9 +95,9 @@ type witnessAnswer struct {
 }
 
 func (w *Witness) ask(ctx context.Context, old uint64, head anchor.Head) (a witnessAnswer, err error) {
-	proof, err := head.Prove(ctx, old)
+	proof, err := head.Proof(ctx, old)
 	if err != nil {
-		return a, fmt.Errorf("prove that the journal continues its %d first records: %w", old, err)
+		return a, err
 	}
 	body := fmt.Appendf(nil, "old %d\n", old)
 	for _, h := range proof {

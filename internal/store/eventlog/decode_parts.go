@@ -30,7 +30,7 @@ func (w *wire) call() *action.CallSeen {
 	seen := &action.CallSeen{
 		Protocol: action.Correlation{Transport: c.Transport, Era: c.Era, RequestID: c.RequestID, Session: c.Session, Client: c.Client},
 		Upstream: action.Upstream{Source: c.Upstream, Traceparent: c.Traceparent, Tracestate: c.Tracestate},
-		Actor:    w.actor(), IdemKey: c.IdemKey, Match: action.MatchKind(c.Match), Prior: action.State(c.PriorState), Why: c.Why, Code: action.Code(c.Code),
+		Actor:    w.actor(), IdemKey: c.IdemKey, Match: action.MatchKind(c.Match), Prior: action.State(c.PriorState), Why: c.Why, Code: action.Code(c.Code), Times: c.Times,
 	}
 	if w.Actor != nil {
 		seen.Strength = action.Strength(w.Actor.Strength)

@@ -126,6 +126,9 @@ func callMembers(m members, c action.CallSeen) {
 	put(call, "prior_state", c.Prior)
 	put(call, "why", c.Why)
 	put(call, "code", c.Code)
+	if c.Times != 0 {
+		call["times"] = int64(c.Times)
+	}
 	m["call"] = call
 }
 

@@ -75,6 +75,7 @@ type wireCall struct {
 	PriorState  string `json:"prior_state"`
 	Why         string `json:"why"`
 	Code        string `json:"code"`
+	Times       int    `json:"times"`
 }
 
 type wireIntent struct {
