@@ -23,6 +23,11 @@ const (
 	ActionObserved   EventKind = "action.observed"          // what was learned, by asking or late
 	ActionPurged     EventKind = "action.purged"            // its content was kept for as long as the contract says, and is erased
 	ActionDelegated  EventKind = "action.delegated"         // the target accepted it and finishes later, under a job id
+
+	ApprovalRequested EventKind = "approval.requested" // a person is asked
+	ApprovalDecided   EventKind = "approval.decided"   // one approver has signed a decision
+	ApprovalVoided    EventKind = "approval.void"      // a request, or what was decided about it, counts no more
+	RunRevoked        EventKind = "run.revoked"        // nothing more is begun for the run
 )
 
 // MovedTo is the kind of the event that records a move to a state.
@@ -52,6 +57,10 @@ type Event struct {
 	ObservedBody  *Observed
 	DelegatedBody *Delegated
 	PurgedBody    *Purged
+	ApprovalBody  *Approval
+	DecidedBody   *Decided
+	VoidedBody    *Voided
+	RevokedBody   *Revocation // of a run
 
 	Request *RequestSeen // beside AcceptedBody: what will be sent, described without its content
 }
@@ -108,7 +117,9 @@ type Moved struct {
 	NotBefore    time.Time // T14: the target's Retry-After
 	Ended        *Attempt  // the attempt that this move settles
 	Result       *StoredResult
-	Review       *Review // T18 to T21: a person's decision
+	Review       *Review     // T18 to T21: a person's decision
+	Approval     DecisionID  // T4, T8, T9: the request that it waits for from now on
+	Revocation   *Revocation // T5, T7, T10: who revoked it, and why
 }
 
 // StoredResult refers to a protected answer of the target.

@@ -61,6 +61,7 @@ type Action struct {
 
 	Digests     Digests
 	Binding     Binding
+	Approval    DecisionID // the request to a person that it waits for, or waited for last
 	Operation   Commitment
 	Repeats     ID // predecessor that this action repeats on purpose
 	Similar     ID // an earlier equal action that was over; for the reader only
@@ -94,10 +95,18 @@ type Digests struct {
 // Binding is what was allowed: the digest that the executor recomputes in the moment of sending.
 type Binding struct {
 	Decision DecisionID
-	Kind     string // "policy" or "person"
-	Rule     string // which rule of the ladder spoke
-	Digest   string // binding_digest
+	Kind     string    // ByPolicy, ByPerson or ByReview
+	Rule     string    // which rule of the ladder spoke
+	Digest   string    // binding_digest
+	Until    time.Time // nothing is sent from this instant on; zero where no person was asked
 }
+
+// The kinds of decision that a binding comes from.
+const (
+	ByPolicy = "policy"
+	ByPerson = "person"
+	ByReview = "review" // a reviewer's redo: one more send of exactly what is on record
+)
 
 // Trace is deed's own place in the causal graph.
 type Trace struct {

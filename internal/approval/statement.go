@@ -11,12 +11,12 @@ import (
 )
 
 // A Verdict is what a person says about an action.
-type Verdict string
+type Verdict = action.ApprovalDecision
 
 // The verdicts.
 const (
-	Approve Verdict = "approve"
-	Deny    Verdict = "deny"
+	Approve = action.Approve
+	Deny    = action.Deny
 )
 
 // Statement is what an approver signs. Each field is part of what is signed, and none may be empty.
@@ -66,4 +66,18 @@ func (s Statement) check() error {
 		return errors.New("a decision ends at a time of whole microseconds")
 	}
 	return nil
+}
+
+// StatementOf is what an approver signs to decide about a request.
+func StatementOf(p action.Approval, verdict Verdict, approver string) Statement {
+	return Statement{
+		Approval: p.ID, Action: p.Action, Binding: p.Binding, Verdict: verdict, Approver: approver, Expires: p.Expires, Nonce: p.Nonce,
+	}
+}
+
+// StatementIn is what was signed for a decision on record.
+func StatementIn(d action.Decided) Statement {
+	return Statement{
+		Approval: d.Approval, Action: d.Action, Binding: d.Binding, Verdict: d.Decision, Approver: d.Approver, Expires: d.Expires, Nonce: d.Nonce,
+	}
 }

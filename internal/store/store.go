@@ -54,6 +54,11 @@ type Reader interface {
 	// Due lists actions that deed may find out about by itself, and whose time has come: unknown ones, and those that their
 	// target still works on. The longest waiting come first.
 	Due(ctx context.Context, q Due) ([]action.ID, error)
+	// Approval gives a request to a person with what was decided about it, Approvals those that fit the query, and WaitingFor
+	// the actions that wait for a request.
+	Approval(ctx context.Context, id action.DecisionID) (action.Approval, error)
+	Approvals(ctx context.Context, q ApprovalQuery) ([]action.Approval, error)
+	WaitingFor(ctx context.Context, id action.DecisionID) ([]action.ID, error)
 	// Expired lists final actions whose content was kept for as long as their contracts say, those over the longest first.
 	Expired(ctx context.Context, now time.Time, limit int) ([]action.ID, error)
 	// Backlog counts what is unresolved.
@@ -100,6 +105,14 @@ type Query struct {
 	Before     action.ID
 }
 
+// ApprovalQuery selects requests to people: the open ones, those that expire first coming first; of them those that have
+// expired at an instant; or all that an action waited for, oldest first.
+type ApprovalQuery struct {
+	Action  action.ID
+	Expired time.Time
+	Limit   int // 0 means 100
+}
+
 // Due says for whom and when actions are due.
 type Due struct {
 	For    action.OwnerID // those of other owners that live are left out
@@ -140,6 +153,14 @@ type Tx interface {
 	// any of these effects, or with any of these resources.
 	UnknownByEffect(actor string, effects []string) ([]action.Action, error)
 	UnknownByResource(actor string, resources []string) ([]action.Action, error)
+
+	// Approval gives a request with what was decided about it. ApprovalOfRun gives the newest one about a run that is open or
+	// approved. WaitingFor lists the actions that wait for a request.
+	Approval(id action.DecisionID) (action.Approval, error)
+	ApprovalOfRun(run action.RunID) (action.Approval, error)
+	WaitingFor(id action.DecisionID) ([]action.ID, error)
+	// RunRevoked reports whether an operator has revoked the run.
+	RunRevoked(run action.RunID) (bool, error)
 
 	// Lease says that an owner lives so long from now on, and Alive whether one does. Leases are no part of the record.
 	Lease(owner action.OwnerID, d time.Duration) error

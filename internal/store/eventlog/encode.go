@@ -39,6 +39,8 @@ func Body(ev action.Event, about action.Action, after string) (map[string]any, e
 		callMembers(m, *ev.CallBody)
 	case ev.IntentBody != nil:
 		m["intent"] = intentMembers(*ev.IntentBody)
+	case ev.RevokedBody != nil:
+		m["revocation"] = revocationMembers(*ev.RevokedBody)
 	case ev.AcceptedBody != nil:
 		about = *ev.AcceptedBody
 		fallthrough

@@ -50,6 +50,14 @@ func Normal(ev action.Event) (action.Event, error) {
 		return normalDelegated(ev)
 	case ev.PurgedBody != nil:
 		return normalPurged(ev)
+	case ev.ApprovalBody != nil:
+		return normalApproval(ev)
+	case ev.DecidedBody != nil:
+		return normalDecided(ev)
+	case ev.VoidedBody != nil:
+		return normalVoided(ev)
+	case ev.RevokedBody != nil:
+		return normalRevoked(ev)
 	default:
 		return normalDelivery(ev)
 	}
@@ -65,7 +73,8 @@ func Micro(t time.Time) time.Time {
 
 func bodies(ev action.Event) (n int) {
 	for _, set := range []bool{ev.RunBody != nil, ev.CallBody != nil, ev.IntentBody != nil,
-		ev.AcceptedBody != nil, ev.MoveBody != nil, ev.DeliveryBody != nil, ev.ObservedBody != nil, ev.DelegatedBody != nil, ev.PurgedBody != nil} {
+		ev.AcceptedBody != nil, ev.MoveBody != nil, ev.DeliveryBody != nil, ev.ObservedBody != nil, ev.DelegatedBody != nil, ev.PurgedBody != nil,
+		ev.ApprovalBody != nil, ev.DecidedBody != nil, ev.VoidedBody != nil, ev.RevokedBody != nil} {
 		if set {
 			n++
 		}

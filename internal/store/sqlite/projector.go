@@ -15,7 +15,10 @@ import (
 type projector struct {
 	reads *reads
 	insertRun, insertCall, insertIntent, insertAction, insertAttempt, endAttempt, insertResult,
-	move, finish, deliver, observation, observe, delegate, purge, toolOf *sql.Stmt
+	move, finish, deliver, observation, observe, delegate, purge, touch, toolOf *sql.Stmt
+
+	approvals                                                 *approvalReads
+	insertApproval, settleApproval, insertDecision, revokeRun *sql.Stmt
 
 	// Actions and tools of the change under way, so that a chain of moves reads its action once.
 	seen  map[action.ID]row
@@ -39,7 +42,14 @@ func prepareProjector(p *statements, r *reads) *projector {
 		observe:       p.prepare(observeAction),
 		delegate:      p.prepare(delegateAction),
 		purge:         p.prepare(purgeAction),
+		touch:         p.prepare(touchAction),
 		toolOf:        p.prepare(`select tool from intents where id = ?`),
+
+		approvals:      r.approvals,
+		insertApproval: p.prepare(insertApproval),
+		settleApproval: p.prepare(settleApproval),
+		insertDecision: p.prepare(insertDecision),
+		revokeRun:      p.prepare(revokeRun),
 	}
 }
 
@@ -56,6 +66,9 @@ type step struct {
 	after string        // hash of its previous event
 	from  row
 	to    row
+
+	approval    action.Approval // as it will be, if the event says something about one
+	approvalWas action.ApprovalState
 }
 
 // prepare holds an event against the rows, without writing.
@@ -68,7 +81,7 @@ func (p *projector) prepare(ev action.Event) (step, error) {
 	case ev.AcceptedBody != nil:
 		return p.prepareAccepted(ev)
 	case ev.MoveBody != nil, ev.DeliveryBody != nil, ev.ObservedBody != nil, ev.DelegatedBody != nil,
-		ev.PurgedBody != nil:
+		ev.PurgedBody != nil, ev.ApprovalBody != nil, ev.DecidedBody != nil, ev.VoidedBody != nil:
 		return p.prepareChange(ev)
 	default:
 		return step{event: ev}, nil
@@ -109,9 +122,13 @@ func (p *projector) prepareChange(ev action.Event) (step, error) {
 	if err != nil {
 		return step{}, refusal(err)
 	}
+	was, approval, err := p.prepareApproval(ev, r.Action)
+	if err != nil {
+		return step{}, err
+	}
 	to := r
 	to.Action = next
-	return step{event: ev, about: r.Action, after: r.eventHash.String(), from: r, to: to}, nil
+	return step{event: ev, about: r.Action, after: r.eventHash.String(), from: r, to: to, approval: approval, approvalWas: was.State}, nil
 }
 
 // refusal is the core's refusal of an event in the words of the store's contract.
@@ -151,6 +168,8 @@ func (p *projector) write(s step, at place) error {
 		return p.writeRun(*ev.RunBody)
 	case ev.CallBody != nil:
 		return p.writeCall(ev, at)
+	case ev.RevokedBody != nil:
+		return p.writeRevoked(ev.Run, ev.Time)
 	case ev.IntentBody != nil:
 		return p.writeIntent(*ev.IntentBody)
 	case ev.AcceptedBody != nil:
