@@ -58,7 +58,7 @@ var layers = []layer{
 	{packages: "internal/probe", sees: "internal/action internal/canonical internal/contract internal/digest"},
 
 	// The line sees the rules and the store, and reaches executors and credentials through interfaces of its own.
-	{packages: "internal/gateway", sees: "internal/action internal/contract internal/crashpoint internal/digest internal/ladder internal/store internal/telemetry"},
+	{packages: "internal/gateway", sees: "internal/action internal/approval internal/contract internal/crashpoint internal/digest internal/ladder internal/store internal/telemetry"},
 	{packages: "internal/gateway/rig", sees: "*", suite: true},
 
 	// The read side sees the journal and nothing that was made from it.

@@ -21,6 +21,8 @@ func (a Action) Apply(ev Event) (Action, error) {
 		return a.purge(ev)
 	case ev.ApprovalBody != nil:
 		return a.ask(ev)
+	case ev.RevokedBody != nil:
+		return a.withdraw(ev)
 	case ev.DecidedBody != nil, ev.VoidedBody != nil:
 		return a.answered(ev)
 	default:

@@ -124,6 +124,18 @@ type RevokeAsked struct {
 	Why    string
 }
 
+// ApprovalShown is a request with everything that a person needs to decide about it, as it is on record.
+type ApprovalShown struct {
+	Approval  Approval
+	Action    Action
+	Run       Run    // who asks
+	Impact    string // what happens, in the words of the contract; "" when it says none
+	Operation Operation
+	Recorded  []byte // the operation, byte for byte, and Salt: both together give the commitment that the binding holds
+	Salt      []byte
+	Attempts  []Attempt
+}
+
 // RevokeDone is what a revocation came to.
 type RevokeDone struct {
 	ID       DecisionID
@@ -240,5 +252,14 @@ func (a Action) ask(ev Event) (Action, error) {
 // answered records that something was said about a request of the action.
 func (a Action) answered(ev Event) (Action, error) {
 	a.UpdatedAt = ev.Time
+	return a, nil
+}
+
+// withdraw records that an action which was sent already is not sent again.
+func (a Action) withdraw(ev Event) (Action, error) {
+	if a.State.Effect() != EffectMaybe || a.Withdrawn {
+		return a, fmt.Errorf("nothing is taken back of %s, which is %s", a.ID, a.State)
+	}
+	a.Withdrawn, a.UpdatedAt = true, ev.Time
 	return a, nil
 }

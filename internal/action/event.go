@@ -28,6 +28,7 @@ const (
 	ApprovalDecided   EventKind = "approval.decided"   // one approver has signed a decision
 	ApprovalVoided    EventKind = "approval.void"      // a request, or what was decided about it, counts no more
 	RunRevoked        EventKind = "run.revoked"        // nothing more is begun for the run
+	ActionWithdrawn   EventKind = "action.revoked"     // it was sent already, and is not sent again
 )
 
 // MovedTo is the kind of the event that records a move to a state.
@@ -60,7 +61,7 @@ type Event struct {
 	ApprovalBody  *Approval
 	DecidedBody   *Decided
 	VoidedBody    *Voided
-	RevokedBody   *Revocation // of a run
+	RevokedBody   *Revocation // of a run, or of an action that was sent already
 
 	Request *RequestSeen // beside AcceptedBody: what will be sent, described without its content
 }

@@ -52,6 +52,7 @@ type Action struct {
 	Hinted       bool       // something was seen that speaks against absence
 	Purged       bool       // its content is erased; that it was, and what came of it, stays
 	Abandoned    bool       // a person closed it without knowing: it holds nobody up any more
+	Withdrawn    bool       // an operator revoked it when it was sent already: it is not sent again
 
 	Channel    string
 	Target     Target

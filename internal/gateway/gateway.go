@@ -49,6 +49,11 @@ type Options struct {
 	Every     time.Duration       // how often Run looks for what is due; 1 s if not said
 	Lease     time.Duration       // how long others leave this gateway's actions alone without a sign of life; 15 s
 	Log       *slog.Logger
+
+	Approvers     Approvers             // who may decide; nil: nobody
+	EachUse       func(ref string) bool // whether a person approves every use of a credential; nil: of none
+	AuthorizeRuns bool                  // a person authorizes the run of each new agent process
+	RunLife       time.Duration         // how long such an authorization holds at the most; 24 h
 }
 
 // Gateway runs actions. Make one with New, call Recover before the doors open, and Close when they are shut.
@@ -61,6 +66,13 @@ type Gateway struct {
 	wait      time.Duration
 	every     time.Duration
 	log       *slog.Logger
+
+	approvers     Approvers
+	eachUse       func(ref string) bool
+	authorizeRuns bool
+	runLife       time.Duration
+	bells         bells
+	oneDecision   sync.Mutex
 
 	lease   lease
 	runs    knownRuns
@@ -87,6 +99,10 @@ func New(o Options) *Gateway {
 	g := &Gateway{
 		store: o.Store, contracts: o.Contracts, keys: o.Keys, vault: o.Vault,
 		executors: o.Executors, wait: o.Wait, every: o.Every, log: o.Log,
+	}
+	g.approvers, g.eachUse, g.authorizeRuns, g.runLife = o.Approvers, o.EachUse, o.AuthorizeRuns, o.RunLife
+	if g.runLife <= 0 {
+		g.runLife = 24 * time.Hour
 	}
 	if g.every <= 0 {
 		g.every = time.Second

@@ -49,6 +49,8 @@ type Reader interface {
 	Attempts(ctx context.Context, id action.ID) ([]action.Attempt, error)
 	Intent(ctx context.Context, id action.IntentID) (action.Intent, error)
 	Run(ctx context.Context, id action.RunID) (action.Run, error)
+	// RunsOf lists the runs of an actor that nobody has revoked.
+	RunsOf(ctx context.Context, actor string) ([]action.RunID, error)
 	// Observations gives what was learned of an action apart from its attempts, in order.
 	Observations(ctx context.Context, id action.ID) ([]action.Observation, error)
 	// Due lists actions that deed may find out about by itself, and whose time has come: unknown ones, and those that their
@@ -75,6 +77,8 @@ type Reader interface {
 	Result(ctx context.Context, id action.ResultID) (action.StoredResult, []byte, error)
 	// Payload gives a protected payload after checking it against its commitment.
 	Payload(ctx context.Context, kind PayloadKind, owner string) ([]byte, error)
+	// Opening is Payload with the salt of its commitment, for whoever has to check what the journal holds.
+	Opening(ctx context.Context, kind PayloadKind, owner string) (salt, content []byte, err error)
 	// ContractText gives the stored text of a contract version, and OpenContracts the versions that open actions of a
 	// tool still use.
 	ContractText(ctx context.Context, digest string) ([]byte, error)

@@ -54,7 +54,8 @@ func recorded(k action.EventKind) bool {
 	switch k {
 	case action.RunStarted, action.IntentLogged, action.ActionAccepted, action.ActionDelivery, action.ActionRecovered,
 		action.ReconcileStarted, action.ActionObserved, action.ActionDelegated, action.ActionPurged,
-		action.ApprovalRequested, action.ApprovalDecided, action.ApprovalVoided, action.RunRevoked:
+		action.ApprovalRequested, action.ApprovalDecided, action.ApprovalVoided, action.RunRevoked,
+		action.ActionWithdrawn:
 		return true
 	}
 	if _, ok := verdicts[k]; ok {
@@ -99,7 +100,7 @@ func (w *wire) event() (action.Event, error) {
 		ev.DecidedBody = w.decided(&r)
 	case w.Void != nil && w.Action != nil:
 		ev.VoidedBody = &action.Voided{Approval: action.DecisionID(w.Void.ApprovalID), Action: action.ID(w.ActionID), Why: w.Void.Why}
-	case w.Revocation != nil && w.Action == nil:
+	case w.Revocation != nil && (w.Action == nil || ev.Kind == action.ActionWithdrawn):
 		ev.RevokedBody = w.Revocation.revocation()
 	case w.Job != nil && w.Action != nil:
 		ev.DelegatedBody = w.delegated(&r)

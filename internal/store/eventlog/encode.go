@@ -39,7 +39,7 @@ func Body(ev action.Event, about action.Action, after string) (map[string]any, e
 		callMembers(m, *ev.CallBody)
 	case ev.IntentBody != nil:
 		m["intent"] = intentMembers(*ev.IntentBody)
-	case ev.RevokedBody != nil:
+	case ev.RevokedBody != nil && ev.Action == "":
 		m["revocation"] = revocationMembers(*ev.RevokedBody)
 	case ev.AcceptedBody != nil:
 		about = *ev.AcceptedBody

@@ -33,6 +33,8 @@ func actionMembers(m members, ev action.Event, about action.Action) {
 		m["approval"] = approvalMembers(*ev.ApprovalBody)
 	case ev.DecidedBody != nil:
 		m["decision"] = decidedMembers(*ev.DecidedBody)
+	case ev.RevokedBody != nil:
+		m["revocation"] = revocationMembers(*ev.RevokedBody)
 	case ev.VoidedBody != nil:
 		m["void"] = members{"approval_id": string(ev.VoidedBody.Approval), "why": ev.VoidedBody.Why}
 	case ev.PurgedBody != nil:

@@ -32,6 +32,7 @@ func approvals(a action.Action, add func(string, action.EventKind, func(*action.
 		ev.Intent, ev.Action, ev.Trace = "", "", action.Trace{}
 		ev.RevokedBody = revocation(string(a.Run))
 	})
+	add("action.revoked", action.ActionWithdrawn, func(ev *action.Event) { ev.RevokedBody = revocation(string(a.Run)) })
 	add("action.rejected.revoked", action.MovedTo(action.Rejected), func(ev *action.Event) {
 		ev.MoveBody = &action.Moved{Transition: action.T10, RejectReason: action.Revoked, Reason: "revoked", Revocation: revocation(string(a.ID))}
 	})

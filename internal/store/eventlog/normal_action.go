@@ -62,7 +62,7 @@ func fresh(ev action.Event, a action.Action) error {
 		return invalid(ev, "starts with a reason")
 	case a.Attempt != 0 || a.TargetStatus != 0 || a.Result != "" || a.RepeatToken != "":
 		return invalid(ev, "starts with an attempt or a result")
-	case a.Owner != "" || a.Epoch != 0 || a.Job != "" || a.Observations != 0 || a.Finding != "" || a.Hinted || a.Abandoned || a.Purged:
+	case a.Owner != "" || a.Epoch != 0 || a.Job != "" || a.Observations != 0 || a.Finding != "" || a.Hinted || a.Abandoned || a.Withdrawn || a.Purged:
 		return invalid(ev, "starts with an owner or with something learned")
 	case a.Binding != (action.Binding{}) || a.Approval != "":
 		return invalid(ev, "starts with a decision")

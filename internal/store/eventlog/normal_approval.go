@@ -60,8 +60,13 @@ func normalVoided(ev action.Event) (action.Event, error) {
 func normalRevoked(ev action.Event) (action.Event, error) {
 	r := *ev.RevokedBody
 	ev.RevokedBody = &r
-	if ev.Kind != action.RunRevoked || ev.Run == "" || r.ID == "" {
-		return ev, invalid(ev, "carries a revocation, or does not say of which run")
+	switch {
+	case r.ID == "":
+		return ev, invalid(ev, "is a revocation without an id")
+	case ev.Kind == action.RunRevoked && ev.Run != "" && ev.Action == "":
+	case ev.Kind == action.ActionWithdrawn && ev.Action != "":
+	default:
+		return ev, invalid(ev, "carries a revocation, or does not say of what")
 	}
 	return ev, nil
 }

@@ -130,6 +130,11 @@ var kinds = func() map[action.EventKind]func(*rapid.T) action.Event {
 	}
 	all[action.RunRevoked] = func(t *rapid.T) action.Event {
 		ev := drawn(t, action.RunRevoked)
+		ev.RevokedBody, ev.Action = fill(t, "revoked", new(action.Revocation)), ""
+		return ev
+	}
+	all[action.ActionWithdrawn] = func(t *rapid.T) action.Event {
+		ev := drawn(t, action.ActionWithdrawn)
 		ev.RevokedBody = fill(t, "revoked", new(action.Revocation))
 		return ev
 	}
@@ -169,7 +174,7 @@ func drawAccepted(t *rapid.T) action.Event {
 	a.FailureClass, a.RejectReason, a.Recovery, a.Doubted, a.Reason = "", "", "", false, ""
 	a.Attempt, a.TargetStatus, a.Result, a.RepeatToken, a.Binding = 0, 0, "", "", action.Binding{}
 	a.NotBefore, a.ResendBefore, a.AuthorizedAt, a.DispatchedAt, a.FinishedAt = time.Time{}, time.Time{}, time.Time{}, time.Time{}, time.Time{}
-	a.Approval, a.Owner, a.Epoch, a.Job, a.Observations, a.Finding, a.Hinted, a.Abandoned, a.Purged, a.UnknownAt = "", "", 0, "", 0, "", false, false, false, time.Time{}
+	a.Approval, a.Owner, a.Epoch, a.Job, a.Observations, a.Finding, a.Hinted, a.Abandoned, a.Withdrawn, a.Purged, a.UnknownAt = "", "", 0, "", 0, "", false, false, false, false, time.Time{}
 	ev.AcceptedBody = a
 	return ev
 }

@@ -187,8 +187,10 @@ func (p *projector) prepareApproval(ev action.Event, about action.Action) (from,
 		id = ev.VoidedBody.Approval
 	case ev.MoveBody != nil && ev.MoveBody.Approval != "":
 		id = ev.MoveBody.Approval
-	case ev.MoveBody != nil && ev.MoveBody.Binding != nil && ev.MoveBody.Binding.Kind == action.ByPerson:
+	case ev.MoveBody != nil && ev.MoveBody.Transition == action.T6 && about.Approval != "":
 		id = ev.MoveBody.Binding.Decision
+	case ev.MoveBody != nil && ev.MoveBody.Started != nil && ev.MoveBody.Review == nil && about.Binding.Kind == action.ByPerson:
+		id = about.Binding.Decision
 	default:
 		return from, to, nil
 	}
@@ -203,8 +205,10 @@ func (p *projector) prepareApproval(ev action.Event, about action.Action) (from,
 		to, err = from.Void(*ev.VoidedBody, ev.Time)
 	case m.Approval != "" && (from.State != action.ApprovalOpen || from.Action != about.ID && (from.Rule != action.AsksRun || from.Run != about.Run)):
 		err = fmt.Errorf("%s cannot wait for %s", about.ID, id)
-	case m.Approval == "" && !from.Covers(about, *m.Binding):
+	case m.Transition == action.T6 && !from.Covers(about, *m.Binding):
 		err = fmt.Errorf("%s does not allow %s as it is bound", id, about.ID)
+	case m.Started != nil && (from.State != action.ApprovalApproved || about.Lapsed(ev.Time, false)): // (AP-10, AP-17)
+		err = fmt.Errorf("%s, by which %s was allowed, is %s and ends at %s", id, about.ID, from.State, about.Binding.Until)
 	}
 	if err != nil {
 		return from, to, fmt.Errorf("%w: %w", store.ErrStale, err)
@@ -251,4 +255,15 @@ func (p *projector) writeRevoked(run action.RunID, at time.Time) error {
 		return err
 	}
 	return onlyOne(result, string(run))
+}
+
+// RunsOf implements store.Reader.
+func (r *reader) RunsOf(ctx context.Context, actor string) (runs []action.RunID, err error) {
+	err = many(ctx, r.runsOf, func(scan func(...any) error) error {
+		var run action.RunID
+		err := scan(&run)
+		runs = append(runs, run)
+		return err
+	}, actor)
+	return runs, err
 }

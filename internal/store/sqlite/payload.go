@@ -14,18 +14,10 @@ import (
 
 // A commitment binds the journal to a payload and gives nothing to guess at: the salt stays with the payload, and both can
 // be erased.
-const (
-	commitmentDomain = "deed-commitment/1\x00"
-	commitmentPrefix = "sha256-salted:"
-	saltSize         = 16
-)
+const saltSize = 16
 
 func commit(salt, content []byte) action.Commitment {
-	h := sha256.New()
-	h.Write([]byte(commitmentDomain))
-	h.Write(salt)
-	h.Write(content)
-	return action.Commitment(commitmentPrefix + hex.EncodeToString(h.Sum(nil)))
+	return action.CommitmentTo(salt, content)
 }
 
 // PutPayload implements store.Tx. A payload is written once.
@@ -62,14 +54,20 @@ func (t *tx) Erase(kind store.PayloadKind, owner string) error {
 
 // Payload implements store.Reader.
 func (r *reader) Payload(ctx context.Context, kind store.PayloadKind, owner string) ([]byte, error) {
-	content, commitment, err := r.content(ctx, kind, owner)
+	_, content, err := r.Opening(ctx, kind, owner)
+	return content, err
+}
+
+// Opening implements store.Reader.
+func (r *reader) Opening(ctx context.Context, kind store.PayloadKind, owner string) (salt, content []byte, err error) {
+	salt, content, commitment, err := r.content(ctx, kind, owner)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	// The payload's own row could be rewritten as a whole. The record that owns it was made from the journal.
 	want, err := r.recorded(ctx, kind, owner)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	got := string(commitment)
 	if kind == store.Repeat { // the journal holds a plain digest of a token, which is random already
@@ -77,22 +75,21 @@ func (r *reader) Payload(ctx context.Context, kind store.PayloadKind, owner stri
 		got = hex.EncodeToString(sum[:])
 	}
 	if want != "" && !same(want, got) {
-		return nil, fmt.Errorf("the %s of %s is not what the journal committed to", kind, owner)
+		return nil, nil, fmt.Errorf("the %s of %s is not what the journal committed to", kind, owner)
 	}
-	return content, nil
+	return salt, content, nil
 }
 
 // content reads a payload and checks it against the commitment beside it.
-func (r *reader) content(ctx context.Context, kind store.PayloadKind, owner string) (content []byte, c action.Commitment, err error) {
-	var salt []byte
+func (r *reader) content(ctx context.Context, kind store.PayloadKind, owner string) (salt, content []byte, c action.Commitment, err error) {
 	err = one(ctx, r.payload, func(scan func(...any) error) error { return scan(&salt, &content, &c) }, string(kind), owner)
 	if err != nil {
-		return nil, "", about(err, string(kind)+" of", owner)
+		return nil, nil, "", about(err, string(kind)+" of", owner)
 	}
 	if !same(string(commit(salt, content)), string(c)) {
-		return nil, "", fmt.Errorf("the %s of %s does not fit its commitment: it was changed or damaged", kind, owner)
+		return nil, nil, "", fmt.Errorf("the %s of %s does not fit its commitment: it was changed or damaged", kind, owner)
 	}
-	return content, c, nil
+	return salt, content, c, nil
 }
 
 // recorded gives what a journal event committed to, "" where there is no such event.

@@ -81,7 +81,8 @@ func (p *projector) prepare(ev action.Event) (step, error) {
 	case ev.AcceptedBody != nil:
 		return p.prepareAccepted(ev)
 	case ev.MoveBody != nil, ev.DeliveryBody != nil, ev.ObservedBody != nil, ev.DelegatedBody != nil,
-		ev.PurgedBody != nil, ev.ApprovalBody != nil, ev.DecidedBody != nil, ev.VoidedBody != nil:
+		ev.PurgedBody != nil, ev.ApprovalBody != nil, ev.DecidedBody != nil, ev.VoidedBody != nil,
+		ev.RevokedBody != nil && ev.Action != "":
 		return p.prepareChange(ev)
 	default:
 		return step{event: ev}, nil
@@ -168,7 +169,7 @@ func (p *projector) write(s step, at place) error {
 		return p.writeRun(*ev.RunBody)
 	case ev.CallBody != nil:
 		return p.writeCall(ev, at)
-	case ev.RevokedBody != nil:
+	case ev.RevokedBody != nil && ev.Action == "":
 		return p.writeRevoked(ev.Run, ev.Time)
 	case ev.IntentBody != nil:
 		return p.writeIntent(*ev.IntentBody)

@@ -18,6 +18,8 @@ func testApprovals(t *testing.T, open Opener) {
 		{"ARequestSaysWhatIsAsked", approvalSaysWhat},
 		{"OnlyWhatWasApprovedIsAllowed", approvalAllows},
 		{"AVoidRequestAllowsNothing", approvalVoid},
+		{"NothingIsSentOnAVoidApproval", approvalDispatches},
+		{"WhatWasSentIsNotSentAgain", approvalWithdrawn},
 		{"ARunIsAskedAboutOnce", approvalOfRun},
 		{"ARunIsRevoked", runRevoked},
 	})
@@ -194,6 +196,52 @@ func approvalAllows(t *testing.T, s store.Store, k *Kit) {
 	mustCommit(t, s, k.allows(a, p))
 	if now := Get(t, s, a.ID); now.State != action.Authorized || !now.Binding.Until.Equal(p.Expires) || now.Binding.Digest != p.Binding {
 		t.Errorf("it is allowed as %+v", now.Binding)
+	}
+	Histories(t, s)
+}
+
+// approvalDispatches: nothing is sent on an approval that is void or over, even where nobody else looks. (AP-10, AP-17, AP-22)
+func approvalDispatches(t *testing.T, s store.Store, k *Kit) {
+	allowed := func(change func(*action.Approval)) (action.Action, action.Approval) {
+		a, p := k.ask(t, s, change)
+		mustCommit(t, s, k.Decision(p, "ada", action.Approve), k.allows(a, p))
+		return Get(t, s, a.ID), p
+	}
+	a, _ := allowed(nil)
+	mustCommit(t, s, k.Move(a, action.T11))
+	a, p := allowed(nil)
+	mustCommit(t, s, k.Voids(p, "revoked"))
+	if err := commit(t, s, k.Move(a, action.T11)); !Refused(err) {
+		t.Errorf("sent on a void approval: %v", err)
+	}
+	a, p = allowed(nil)
+	mustCommit(t, s, k.Move(a, action.T11))
+	a = Get(t, s, a.ID)
+	mustCommit(t, s, k.Move(a, action.T16), k.Voids(p, "revoked"))
+	a = Get(t, s, a.ID)
+	if err := commit(t, s, k.Move(a, action.T18)); !Refused(err) {
+		t.Errorf("sent again on a void approval: %v", err)
+	}
+	redo := k.Move(a, action.T18) // another person's decision, about this one send
+	redo.MoveBody.Review = &action.Review{ID: "apr_1", Decision: action.Redo, Reviewer: "process:uid=0 exe=/usr/bin/deed", Why: "asked the shop"}
+	mustCommit(t, s, redo)
+	Histories(t, s)
+}
+
+func approvalWithdrawn(t *testing.T, s store.Store, k *Kit) {
+	event := func(a action.Action) action.Event {
+		return action.Event{ID: k.event(), Kind: action.ActionWithdrawn, Action: a.ID, RevokedBody: &action.Revocation{
+			ID: action.DecisionID(k.ID(action.DecisionPrefix)), By: "process:uid=0 exe=/usr/bin/deed", What: string(a.ID), Why: "because"}}
+	}
+	a := k.Make(t, s, nil, unknown...)
+	mustCommit(t, s, event(a))
+	if now := Get(t, s, a.ID); !now.Withdrawn || now.State != action.Unknown {
+		t.Errorf("after a revocation it is %+v", now)
+	}
+	for name, a := range map[string]action.Action{"twice": a, "before it was sent": k.Make(t, s, nil, action.T3)} {
+		if err := commit(t, s, event(a)); err == nil {
+			t.Errorf("it was withdrawn %s", name)
+		}
 	}
 	Histories(t, s)
 }

@@ -3,6 +3,7 @@
 -- Requests to people, what they said, and what was taken back.
 alter table actions add column approval text not null default ''; -- the request that it waits for, or waited for last
 alter table actions add column decision_until integer; -- nothing is sent from then on
+alter table actions add column withdrawn integer not null default 0 check (withdrawn in (0, 1)); -- revoked when it was sent already
 alter table runs add column revoked_at integer;
 
 create table approvals (
