@@ -62,7 +62,7 @@ var layers = []layer{
 	{packages: "internal/gateway/rig", sees: "*", suite: true},
 
 	// The read side sees the journal and nothing that was made from it.
-	{packages: "internal/graph", sees: "internal/action internal/store/eventlog journal", pure: true},
+	{packages: "internal/graph", sees: "internal/action internal/approval internal/store/eventlog journal", pure: true},
 
 	// Checkpoints leave the gateway. A witness is on the other side of it, and needs none.
 	{packages: "internal/witness", sees: "internal/atomicfile internal/dirlock journal"},

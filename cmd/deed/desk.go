@@ -19,6 +19,9 @@ type desk interface {
 	Show(ctx context.Context, id action.ID) (operator.Case, error)
 	Decide(ctx context.Context, id action.ID, asked operator.Decision) (action.Status, error)
 	Undo(ctx context.Context, id action.ID) (action.Status, error)
+	Request(ctx context.Context, id string) (operator.Request, error)
+	Approve(ctx context.Context, id action.DecisionID, said operator.ApprovalDecision) (action.Status, error)
+	Revoke(ctx context.Context, asked operator.Revoke) (operator.Revoked, error)
 }
 
 // atDesk uses the gateway that runs, or else one inside this process.
@@ -59,7 +62,10 @@ func (a *app) decide(ctx context.Context, do func(context.Context, desk) (action
 		return err
 	})
 	var refused *action.Error
+	var known *exitError
 	switch {
+	case errors.As(err, &known):
+		return known
 	case errors.As(err, &refused):
 		return &exitError{exitCode(refused.Code), errors.New(string(refused.Code) + ": " + refused.Message)}
 	case errors.Is(err, operator.ErrLost):

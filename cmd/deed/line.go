@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"deed.dev/deed/internal/approval"
 	"deed.dev/deed/internal/config"
 	"deed.dev/deed/internal/contract"
 	"deed.dev/deed/internal/digest"
@@ -72,6 +73,7 @@ func openLine(ctx context.Context, cfg config.Config, log *slog.Logger) (*line, 
 	l.gateway = gateway.New(gateway.Options{
 		Store: l.store, Contracts: contracts, Keys: keys, Vault: credentials,
 		Executors: map[string]gateway.Executor{"http": l.http}, Wait: cfg.Wait, Log: log,
+		Approvers: approval.PolicyFile(cfg.Approvers), AuthorizeRuns: cfg.PersonRuns, RunLife: cfg.LongestRun,
 	})
 	l.mcp = mcpserver.New(mcpserver.Options{
 		Gateway: l.gateway, Tools: shownTools(l.tools), Cancelled: gateway.ErrCancelled,

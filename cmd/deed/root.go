@@ -129,9 +129,9 @@ and answers. A retry by any layer attaches to the action that exists.
 	)
 	for group, commands := range map[string][]*cobra.Command{
 		"run":  {a.serveCommand(), a.mcpCommand(), a.witnessCommand(), a.demoCommand()},
-		"use":  {a.callCommand(), a.reviewCommand(), a.undoCommand()},
-		"look": {a.statusCommand(), a.actionsCommand(), a.showCommand(), a.investigateCommand(), a.planCommand(), a.contractsCommand()},
-		"set":  {a.initCommand(), a.tokenCommand(), a.configCommand()},
+		"use":  {a.callCommand(), a.approveCommand(), a.denyCommand(), a.reviewCommand(), a.undoCommand(), a.revokeCommand()},
+		"look": {a.statusCommand(), a.approvalsCommand(), a.actionsCommand(), a.showCommand(), a.investigateCommand(), a.planCommand(), a.contractsCommand()},
+		"set":  {a.initCommand(), a.tokenCommand(), a.approverCommand(), a.configCommand()},
 	} {
 		for _, c := range commands {
 			c.GroupID = group

@@ -36,6 +36,9 @@ const statementFormat = "deed-approval/1"
 // timeFormat is the one spelling of a time in a statement.
 const timeFormat = "2006-01-02T15:04:05.000000Z"
 
+// ParseTime reads a time of a statement: in its one spelling.
+func ParseTime(s string) (time.Time, error) { return time.Parse(timeFormat, s) }
+
 // Digest is what is signed: SHA-256 over the format's name, a zero byte and the canonical form of the statement.
 func (s Statement) Digest() ([32]byte, error) {
 	if err := s.check(); err != nil {

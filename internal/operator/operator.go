@@ -17,6 +17,12 @@ type Gateway interface {
 	Review(ctx context.Context, by action.Actor, asked action.ReviewAsked) (action.Answer, error)
 	// Undo compensates a completed action. mine would restrict it to actions of the caller's own.
 	Undo(ctx context.Context, call action.Call, id action.ID, mine bool) (action.Answer, error)
+	// Requested gives a request to a person with everything that is needed to decide about it.
+	Requested(ctx context.Context, id string) (action.ApprovalShown, error)
+	// Decide records what an approver has signed, and does what it says.
+	Decide(ctx context.Context, by action.Actor, asked action.ApprovalAsked) (action.Answer, error)
+	// Revoke takes back what was allowed or asked and not sent yet.
+	Revoke(ctx context.Context, by action.Actor, asked action.RevokeAsked) (action.RevokeDone, error)
 }
 
 // Records is what this door reads.
@@ -26,6 +32,8 @@ type Records interface {
 	Observations(ctx context.Context, id action.ID) ([]action.Observation, error)
 	Place(ctx context.Context, id action.ID) (seq int64, hash string, err error)
 	ForReview(ctx context.Context, now time.Time, limit int) ([]action.Action, error)
+	// Pending lists the requests to people that are open, those that expire first coming first.
+	Pending(ctx context.Context, limit int) ([]action.Approval, error)
 }
 
 // Options are the parts of the door.

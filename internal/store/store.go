@@ -61,6 +61,8 @@ type Reader interface {
 	Approval(ctx context.Context, id action.DecisionID) (action.Approval, error)
 	Approvals(ctx context.Context, q ApprovalQuery) ([]action.Approval, error)
 	WaitingFor(ctx context.Context, id action.DecisionID) ([]action.ID, error)
+	// Pending lists the requests that are open, those that expire first coming first.
+	Pending(ctx context.Context, limit int) ([]action.Approval, error)
 	// Expired lists final actions whose content was kept for as long as their contracts say, those over the longest first.
 	Expired(ctx context.Context, now time.Time, limit int) ([]action.ID, error)
 	// Backlog counts what is unresolved.

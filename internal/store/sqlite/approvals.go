@@ -267,3 +267,8 @@ func (r *reader) RunsOf(ctx context.Context, actor string) (runs []action.RunID,
 	}, actor)
 	return runs, err
 }
+
+// Pending implements store.Reader.
+func (r *reader) Pending(ctx context.Context, limit int) ([]action.Approval, error) {
+	return r.Approvals(ctx, store.ApprovalQuery{Limit: limit})
+}
