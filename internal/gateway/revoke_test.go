@@ -303,3 +303,30 @@ func TestAMarkedCredentialIsAskedAboutEachTime(t *testing.T) {
 		}
 	}
 }
+
+// revoking revokes every action that it is to send, and then says that the target promised to have done nothing.
+type revoking struct {
+	r    *rig.Rig
+	sent int
+}
+
+func (e *revoking) Perform(ctx context.Context, d action.Dispatch) action.Outcome {
+	e.sent++
+	done, err := e.r.Gateway.Revoke(ctx, rig.Operator(), action.RevokeAsked{Action: d.Action, Why: "x"})
+	if err != nil || len(done.Sent) != 1 {
+		e.r.T.Errorf("revoked on its way: %+v, %v", done, err)
+	}
+	return action.Outcome{State: action.AttemptRefused, Certainty: action.NoEffectProven, Retry: true, Status: 429, BytesSent: 1, Reason: "asked_to_come_later"}
+}
+
+// AP-17: what was revoked on its way, and had no effect, is rejected and not tried again, though attempts are left.
+func TestWhatWasRevokedOnItsWayIsNotTriedAgain(t *testing.T) {
+	t.Parallel()
+	r := rig.New(t, rig.Options{})
+	executor := &revoking{r: r}
+	g := r.Another(func(o *gateway.Options) { o.Executors = map[string]gateway.Executor{"http": executor} })
+	a := r.Call("charge", approvalCharge).Key("t", 1, "a").At(g).Do()
+	if a.Action.State != action.Rejected || a.Action.RejectReason != action.Revoked || executor.sent != 1 {
+		t.Errorf("it is %s (%s) after %d sends", a.Action.State, a.Action.RejectReason, executor.sent)
+	}
+}
