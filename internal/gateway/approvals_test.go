@@ -586,3 +586,39 @@ func must(t *testing.T, err error) {
 		t.Fatal(err)
 	}
 }
+
+// dawdling is a store that takes its time to read the operation of what is planned already.
+type dawdling struct {
+	store.Store
+	d time.Duration
+}
+
+func (s dawdling) Payload(ctx context.Context, kind store.PayloadKind, owner string) ([]byte, error) {
+	if kind == store.Operation {
+		if act, err := s.Action(ctx, action.ID(owner)); err == nil && act.State == action.Dispatched {
+			time.Sleep(s.d)
+		}
+	}
+	return s.Store.Payload(ctx, kind, owner)
+}
+
+// AP-10, AP-22: the last look is in the moment of sending: an approval that ended between the plan and the send allows nothing.
+func TestAnApprovalThatEndsBeforeTheSendReachesNoExecutor(t *testing.T) {
+	t.Parallel()
+	r := rig.New(t, rig.Options{Contracts: approvalTools("approval: {expires: 1s}"), Wait: 30 * time.Millisecond})
+	executor := new(counted)
+	g := r.Another(func(o *gateway.Options) {
+		o.Store, o.Executors = dawdling{r.Store, 1100 * time.Millisecond}, map[string]gateway.Executor{"http": executor}
+	})
+	a := r.Call("charge", approvalCharge).Key("t", 1, "a").At(g).Do()
+	b, err := g.Decide(t.Context(), rig.Operator(), rig.Signed(r.Asked(a.Action.ID), rig.Ada, action.Approve))
+	must(t, err)
+	if executor.performed != 0 || b.Action.State != action.Failed || b.Action.FailureClass != action.NotSent || b.Action.Reason != "approval_expired" {
+		t.Errorf("the executor was asked %d times, and it is %s (%s)", executor.performed, b.Action.State, b.Action.Reason)
+	}
+	// Asked again it is not sent on the old word: a person is asked anew.
+	c := r.Call("charge", approvalCharge).Key("t", 1, "a").At(g).Do()
+	if c.Action.ID != a.Action.ID || c.Action.State != action.AwaitingApproval || executor.performed != 0 {
+		t.Errorf("asked again it is %s, %s", c.Action.ID, c.Action.State)
+	}
+}
