@@ -622,3 +622,36 @@ func TestAnApprovalThatEndsBeforeTheSendReachesNoExecutor(t *testing.T) {
 		t.Errorf("asked again it is %s, %s", c.Action.ID, c.Action.State)
 	}
 }
+
+// AP-02: which action a call belongs to, whether an action may start, and what is on record of it are decided apart. Another
+// answer of the ladder changes neither the fingerprint nor the match, and a match asks nobody.
+func TestThreeDecisionsAreSeparate(t *testing.T) {
+	t.Parallel()
+	r := rig.New(t, rig.Options{Wait: 30 * time.Millisecond})
+	call := func() *rig.Call { return r.Call("charge", approvalCharge).Run("t") }
+	a := call().Do()
+	r.Restart(approvalTools(""))
+	if b := call().Do(); b.Action.ID != a.Action.ID || b.EffectMode != action.Replay || len(r.RequestsAbout(a.Action.ID)) != 0 {
+		t.Errorf("a repeat of what was allowed is %s, and %d were asked", b.Action.ID, len(r.RequestsAbout(a.Action.ID)))
+	}
+	c := r.Call("charge", `{"amount":1,"customer":"cus_1"}`).Run("t").Do()
+	r.Restart(rig.Usual)
+	d := r.Call("charge", `{"amount":1,"customer":"cus_1"}`).Run("t").Do()
+	if c.Action.State != action.AwaitingApproval || d.Action.ID != c.Action.ID || d.Action.State != action.AwaitingApproval {
+		t.Errorf("asked about is %s, and a repeat under another policy %s, %s", c.Action.State, d.Action.ID, d.Action.State)
+	}
+	fingerprints := map[string]bool{}
+	for _, e := range r.Events() {
+		switch e.Kind() {
+		case "action.accepted":
+			fingerprints[e.Text("digests.fingerprint")] = true
+		case "approval.requested", "action.authorized", "call.attached":
+			if e.Text("digests.fingerprint") != "" {
+				t.Errorf("%s carries a fingerprint", e.Kind())
+			}
+		}
+	}
+	if len(fingerprints) != 2 {
+		t.Errorf("two effects have %d fingerprints", len(fingerprints))
+	}
+}
