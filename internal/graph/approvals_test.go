@@ -132,3 +132,29 @@ func TestEveryApprovalIsCheckedOffline(t *testing.T) {
 		}
 	}
 }
+
+// AP-21: who approved what, when and how strongly is answered by the action's id, from the journal alone; where nobody was asked it
+// says so.
+func TestTheReportNamesWhoApproved(t *testing.T) {
+	t.Parallel()
+	r := rig.New(t, rig.Options{
+		Contracts: strings.Replace(rig.Usual, "resource: mailbox/${args.to}", "resource: mailbox/${args.to}\neach_use: true", 1), Wait: 20 * time.Millisecond,
+	})
+	a := r.Call("send_email", `{"to":"a"}`).Do()
+	r.Approve(a.Action.ID)
+	b := r.Call("send_email", `{"to":"b"}`).Do()
+	r.Deny(b.Action.ID)
+	c := r.Call("get_echo", `{}`).Do()
+	for id, want := range map[action.ID][]string{
+		a.Action.ID: {"Yes, both. A person allowed it (rule each_use): ada, key_file", "approve by ada (key_file)", "approval.decided"},
+		b.Action.ID: {"No. It was rejected (denied)", "deny by ada (key_file)"},
+		c.Action.ID: {"Yes, both. The policy allowed it (rule session)"},
+	} {
+		text := printed(t, investigate(t, fromStore(r), id, ""))
+		for _, w := range want {
+			if !strings.Contains(strings.Join(strings.Fields(text), " "), w) {
+				t.Errorf("%q is not in\n%s", w, text)
+			}
+		}
+	}
+}
