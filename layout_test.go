@@ -65,11 +65,11 @@ var layers = []layer{
 	{packages: "internal/audit", sees: "internal/action internal/atomicfile internal/logkey internal/store journal"},
 
 	// The line sees the rules and the store, and reaches executors and credentials through interfaces of its own.
-	{packages: "internal/gateway", sees: "internal/action internal/contract internal/crashpoint internal/digest internal/ladder internal/store internal/telemetry"},
+	{packages: "internal/gateway", sees: "internal/action internal/approval internal/contract internal/crashpoint internal/digest internal/ladder internal/store internal/telemetry"},
 	{packages: "internal/gateway/rig", sees: "*", suite: true},
 
 	// The read side sees the journal and nothing that was made from it.
-	{packages: "internal/graph", sees: "internal/action internal/store/eventlog journal", pure: true},
+	{packages: "internal/graph", sees: "internal/action internal/approval internal/store/eventlog journal", pure: true},
 
 	// Checkpoints leave the gateway. A witness is on the other side of it, and needs none.
 	{packages: "internal/witness", sees: "internal/atomicfile internal/dirlock journal"},

@@ -21,6 +21,9 @@ type desk interface {
 	Undo(ctx context.Context, id action.ID) (action.Status, error)
 	Content(ctx context.Context, id action.ID, asked operator.Reading) (operator.Content, error)
 	RotateContentKey(ctx context.Context) (operator.ContentKey, error)
+	Request(ctx context.Context, id string) (operator.Request, error)
+	Approve(ctx context.Context, id action.DecisionID, said operator.ApprovalDecision) (action.Status, error)
+	Revoke(ctx context.Context, asked operator.Revoke) (operator.Revoked, error)
 }
 
 // atDesk uses the gateway that runs, or else one inside this process.
@@ -61,7 +64,10 @@ func (a *app) decide(ctx context.Context, do func(context.Context, desk) (action
 		return err
 	})
 	var refused *action.Error
+	var known *exitError
 	switch {
+	case errors.As(err, &known):
+		return known
 	case errors.As(err, &refused):
 		return &exitError{exitCode(refused.Code), errors.New(string(refused.Code) + ": " + refused.Message)}
 	case errors.Is(err, operator.ErrLost):

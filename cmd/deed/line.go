@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"deed.dev/deed/internal/approval"
 	"deed.dev/deed/internal/argseal"
 	"deed.dev/deed/internal/audit"
 	"deed.dev/deed/internal/config"
@@ -88,6 +89,7 @@ func openLine(ctx context.Context, cfg config.Config, log *slog.Logger) (*line, 
 		Store: l.store, Contracts: contracts, Keys: keys, Vault: credentials,
 		Secrets:   secrets,
 		Executors: map[string]gateway.Executor{"http": l.http}, Wait: cfg.Wait, Log: log,
+		Approvers: approval.PolicyFile(cfg.Approvers), AuthorizeRuns: cfg.PersonRuns, RunLife: cfg.LongestRun,
 	})
 	l.mcp = mcpserver.New(mcpserver.Options{
 		Gateway: l.gateway, Tools: shownTools(l.tools), Cancelled: gateway.ErrCancelled,

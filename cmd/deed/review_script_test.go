@@ -35,7 +35,7 @@ func scriptMetric(ts *testscript.TestScript, neg bool, args []string) {
 
 // agentdoor SOCKET [ACTION] wants nothing of the operator's door behind the agents' socket, the action's content included.
 func scriptAgentDoor(ts *testscript.TestScript, _ bool, args []string) {
-	for _, path := range []string{"/v1/status", "/v1/review", "/v1/journal", "/v1/journal/checkpoint", "/v1/journal/keys", "/metrics"} {
+	for _, path := range []string{"/v1/status", "/v1/review", "/v1/approvals", "/v1/journal", "/v1/journal/checkpoint", "/v1/journal/keys", "/metrics"} {
 		if status, text, err := getUnix(args[0], path); err == nil && status == http.StatusOK {
 			ts.Fatalf("%s is answered at %s: %s", path, args[0], text)
 		}

@@ -130,10 +130,10 @@ and answers. A retry by any layer attaches to the action that exists.
 	)
 	for group, commands := range map[string][]*cobra.Command{
 		"run":   {a.serveCommand(), a.mcpCommand(), a.witnessCommand(), a.demoCommand()},
-		"use":   {a.callCommand(), a.reviewCommand(), a.undoCommand()},
-		"look":  {a.statusCommand(), a.actionsCommand(), a.showCommand(), a.investigateCommand(), a.planCommand(), a.contractsCommand()},
 		"prove": {a.auditCommand()},
-		"set":   {a.initCommand(), a.vaultCommand(), a.tokenCommand(), a.contentCommand(), a.configCommand()},
+		"set":   {a.initCommand(), a.vaultCommand(), a.tokenCommand(), a.approverCommand(), a.contentCommand(), a.configCommand()},
+		"use":   {a.callCommand(), a.approveCommand(), a.denyCommand(), a.reviewCommand(), a.undoCommand(), a.revokeCommand()},
+		"look":  {a.statusCommand(), a.approvalsCommand(), a.actionsCommand(), a.showCommand(), a.investigateCommand(), a.planCommand(), a.contractsCommand()},
 	} {
 		for _, c := range commands {
 			c.GroupID = group

@@ -28,6 +28,7 @@ func TestScripts(t *testing.T) {
 			"export": scriptExport, "actionids": scriptActionIDs,
 			"door": scriptDoor, "mode": scriptMode, "awaitrecords": scriptAwaitRecords, "exits": scriptExits,
 			"freeaddress": scriptFreeAddress, "awaitaddress": scriptAwaitAddress,
+			"mailcontract": scriptMailContract, "replay": scriptReplay, "awaitpending": scriptAwaitPending,
 			"events": scriptEvents, "metric": scriptMetric, "agentdoor": scriptAgentDoor,
 		},
 	})
@@ -136,6 +137,15 @@ func scriptAwaitSocket(ts *testscript.TestScript, _ bool, args []string) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	ts.Fatalf("nobody answers on %s", args[0])
+}
+
+// scriptAwait waits until something holds.
+func scriptAwait(ts *testscript.TestScript, until func() bool) {
+	for deadline := time.Now().Add(20 * time.Second); !until(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			ts.Fatalf("it did not come about")
+		}
+	}
 }
 
 const mailContract = `tool: send_email

@@ -31,8 +31,9 @@ type Answer struct {
 	Job        string // the target's own id of the work that it has taken on; "" when there is none, or it is not to be shown
 	SettledBy  string // what settled it, if not the answer to an attempt: one of the words below
 	Attempts   []Attempt
-	Seq        int64  // journal place of the newest event about the action
-	Hash       string // of that event: the caller then holds evidence of its own
+	Approval   *Approval // the request that the action waits for; nil when it waits for nobody
+	Seq        int64     // journal place of the newest event about the action
+	Hash       string    // of that event: the caller then holds evidence of its own
 }
 
 // The words for what settled an action, if not the answer to one of its attempts.

@@ -33,6 +33,15 @@ const (
 	toldRepeat = "rep_044z997kkd17hgzzn8szr0132w"
 )
 
+// asks is a request that is open. Of several approvers one has approved it.
+func asks(rule string, needed int) *action.Approval {
+	p := &action.Approval{ID: "apr_01m8q6b6fqer3s0pzf8hgkvd7b", Rule: rule, Expires: toldAccepted.Add(15 * time.Minute), Needed: needed}
+	if needed > 1 {
+		p.Decisions = []action.Decided{{Approver: "ada", Decision: action.Approve}}
+	}
+	return p
+}
+
 // sections are the states in the order of the document, each with the ways in which an action may stand there.
 var sections = []struct {
 	state   action.State
@@ -40,7 +49,12 @@ var sections = []struct {
 	ways    []told
 }{
 	{action.Accepted, "nobody has taken it up", []told{{when: "nobody has taken it up"}}},
-	{action.AwaitingApproval, "a person has to approve it", []told{{when: "a person has to approve it"}}},
+	{action.AwaitingApproval, "a person has to approve it", []told{
+		{when: "a person has to approve it", answer: action.Answer{Approval: asks(action.AsksEachUse, 1)}},
+		{when: "two people have to approve it, and one has", answer: action.Answer{Approval: asks(action.AsksEachUse, 2)}},
+		{when: "a person has to authorize the agent's run", answer: action.Answer{Approval: asks(action.AsksRun, 1)}},
+		{when: "the request cannot be read"},
+	}},
 	{action.Authorized, "the target asked to come later", []told{
 		{when: "nothing was sent yet"},
 		{when: "the target asked to come later", answer: action.Answer{RetryAfter: 30 * time.Second}, change: func(a *action.Action) {
@@ -158,6 +172,7 @@ func (w told) give(s action.State, attached bool, d action.Delivery) action.Answ
 	act := action.Action{
 		ID: toldID, Intent: "int_01m8q6b6fffa0sk7krgerzkjqn", Run: "run_01m8q6b6feec5sc6ac8bftgd3g", State: s, Delivery: d,
 		Class: action.RepeatableWithKey, MaxAttempts: 5, AcceptedAt: toldAccepted,
+		Method: "POST", Target: action.Target{Scheme: "https", Host: "deploy.example", Port: 443}, Template: "/v1/releases/{name}", Credential: "deploy",
 	}
 	if s.Effect() != action.EffectNo || s == action.Failed {
 		act.Attempt, act.DispatchedAt = 1, toldSent

@@ -19,6 +19,12 @@ func (a Action) Apply(ev Event) (Action, error) {
 		return a.delegate(ev)
 	case ev.PurgedBody != nil:
 		return a.purge(ev)
+	case ev.ApprovalBody != nil:
+		return a.ask(ev)
+	case ev.RevokedBody != nil:
+		return a.withdraw(ev)
+	case ev.DecidedBody != nil, ev.VoidedBody != nil:
+		return a.answered(ev)
 	default:
 		return a, fmt.Errorf("%s does not change an action", ev.Kind)
 	}
@@ -39,6 +45,9 @@ func (a Action) move(ev Event) (Action, error) {
 	if (m.Transition == T11 || m.Transition == T18) && (m.Started == nil || m.Started.Number != a.Attempt+1) {
 		return a, fmt.Errorf("%s of %s plans no attempt number %d", m.Transition, a.ID, a.Attempt+1)
 	}
+	if m.Transition == T6 && a.Approval != "" && (m.Binding == nil || m.Binding.Kind != ByPerson || m.Binding.Decision != a.Approval) {
+		return a, fmt.Errorf("%s waits for what a person says to %s, and that is not it", a.ID, a.Approval)
+	}
 	a.State = m.Transition.To()
 	a.Reason, a.FailureClass, a.RejectReason, a.Recovery = m.Reason, m.FailureClass, m.RejectReason, m.Recovery
 	switch a.State {
@@ -56,6 +65,9 @@ func (a Action) move(ev Event) (Action, error) {
 	a.NotBefore, a.UpdatedAt = m.NotBefore, ev.Time
 	if m.Binding != nil {
 		a.Binding = *m.Binding
+	}
+	if m.Approval != "" {
+		a.Approval = m.Approval
 	}
 	if m.Started != nil {
 		a.Attempt, a.Finding, a.Hinted = m.Started.Number, "", false // what was learned, was learned about earlier attempts

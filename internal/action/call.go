@@ -1,6 +1,10 @@
 package action
 
-import "time"
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"time"
+)
 
 // A Call is one arriving request, as a front door decoded it: what is asked, by whom, and the protocol's own numbers. It
 // is evidence. It never identifies an action.
@@ -83,3 +87,12 @@ type Intent struct {
 // Commitment is a salted digest of a payload that is kept in the protected store. The journal holds it, and gives
 // nothing to guess at.
 type Commitment string
+
+// CommitmentTo is the commitment to a content under a salt. Whoever has both can check what the journal holds.
+func CommitmentTo(salt, content []byte) Commitment {
+	h := sha256.New()
+	h.Write([]byte("deed-commitment/1\x00"))
+	h.Write(salt)
+	h.Write(content)
+	return Commitment("sha256-salted:" + hex.EncodeToString(h.Sum(nil)))
+}

@@ -27,6 +27,7 @@ const (
 	CodeNotSent            Code = "NOT_SENT"
 	CodeTryLater           Code = "TRY_LATER"
 	CodeAttemptsExhausted  Code = "ATTEMPTS_EXHAUSTED"
+	CodeApprovalRefused    Code = "APPROVAL_REFUSED"
 	CodeReviewRefused      Code = "REVIEW_REFUSED"
 	CodeUndoRefused        Code = "UNDO_REFUSED"
 	CodeResultExpired      Code = "RESULT_EXPIRED"
@@ -65,6 +66,7 @@ var Codes = map[Code]Advice{
 	CodeNotSent:            {true, false, "Nothing left for the target. The same call tries again."},
 	CodeTryLater:           {true, false, "Nothing was done, and nothing stands against doing it later: the target asked to come later, or deed sends nothing new at the moment."},
 	CodeAttemptsExhausted:  {false, false, "The contract allows no further attempt."},
+	CodeApprovalRefused:    {false, false, "The decision does not fit the request as it is now, or its signature counts for nothing. Nothing was decided and nothing was sent."},
 	CodeReviewRefused:      {false, true, "The decision does not fit the action as it is now. Nothing was changed and nothing was sent."},
 	CodeUndoRefused:        {false, false, "The action cannot be undone by its contract, or not now. Nothing was sent."},
 	CodeResultExpired:      {false, true, "The action completed, and its result is no longer kept. This key is used up; something new needs a key of its own."},

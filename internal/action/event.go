@@ -24,6 +24,12 @@ const (
 	ActionPurged     EventKind = "action.purged"            // its content was kept for as long as the contract says, and is erased
 	ContentReadKind  EventKind = "content.read"             // a person is about to be shown protected content of an action
 	ActionDelegated  EventKind = "action.delegated"         // the target accepted it and finishes later, under a job id
+
+	ApprovalRequested EventKind = "approval.requested" // a person is asked
+	ApprovalDecided   EventKind = "approval.decided"   // one approver has signed a decision
+	ApprovalVoided    EventKind = "approval.void"      // a request, or what was decided about it, counts no more
+	RunRevoked        EventKind = "run.revoked"        // nothing more is begun for the run
+	ActionWithdrawn   EventKind = "action.revoked"     // it was sent already, and is not sent again
 )
 
 // MovedTo is the kind of the event that records a move to a state.
@@ -54,6 +60,10 @@ type Event struct {
 	DelegatedBody *Delegated
 	PurgedBody    *Purged
 	ReadBody      *ContentRead
+	ApprovalBody  *Approval
+	DecidedBody   *Decided
+	VoidedBody    *Voided
+	RevokedBody   *Revocation // of a run, or of an action that was sent already
 
 	Request *RequestSeen // beside AcceptedBody: what will be sent, described without its content
 }
@@ -111,7 +121,9 @@ type Moved struct {
 	NotBefore    time.Time // T14: the target's Retry-After
 	Ended        *Attempt  // the attempt that this move settles
 	Result       *StoredResult
-	Review       *Review // T18 to T21: a person's decision
+	Review       *Review     // T18 to T21: a person's decision
+	Approval     DecisionID  // T4, T8, T9: the request that it waits for from now on
+	Revocation   *Revocation // T5, T7, T10: who revoked it, and why
 }
 
 // StoredResult refers to a protected answer of the target.

@@ -52,6 +52,7 @@ type Action struct {
 	Hinted       bool       // something was seen that speaks against absence
 	Purged       bool       // its content is erased; that it was, and what came of it, stays
 	Abandoned    bool       // a person closed it without knowing: it holds nobody up any more
+	Withdrawn    bool       // an operator revoked it when it was sent already: it is not sent again
 
 	Channel    string
 	Target     Target
@@ -61,6 +62,7 @@ type Action struct {
 
 	Digests     Digests
 	Binding     Binding
+	Approval    DecisionID // the request to a person that it waits for, or waited for last
 	Operation   Commitment
 	Repeats     ID // predecessor that this action repeats on purpose
 	Similar     ID // an earlier equal action that was over; for the reader only
@@ -94,10 +96,18 @@ type Digests struct {
 // Binding is what was allowed: the digest that the executor recomputes in the moment of sending.
 type Binding struct {
 	Decision DecisionID
-	Kind     string // "policy" or "person"
-	Rule     string // which rule of the ladder spoke
-	Digest   string // binding_digest
+	Kind     string    // ByPolicy, ByPerson or ByReview
+	Rule     string    // which rule of the ladder spoke
+	Digest   string    // binding_digest
+	Until    time.Time // nothing is sent from this instant on; zero where no person was asked
 }
+
+// The kinds of decision that a binding comes from.
+const (
+	ByPolicy = "policy"
+	ByPerson = "person"
+	ByReview = "review" // a reviewer's redo: one more send of exactly what is on record
+)
 
 // Trace is deed's own place in the causal graph.
 type Trace struct {

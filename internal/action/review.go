@@ -66,6 +66,7 @@ func (a *Action) reviewed(r Review) {
 	switch r.Decision {
 	case Redo: // one more send was decided, whatever the contract's budget says
 		a.MaxAttempts = max(a.MaxAttempts, a.Attempt+1)
+		a.Withdrawn = false // whoever decides so knows of the revocation: it is on record
 	case Abandon:
 		a.Abandoned = true
 	}

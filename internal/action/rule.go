@@ -18,7 +18,7 @@ const (
 // that decides to send; docs/retry-rule.md is printed from it. behind says that the wall clock is earlier than the newest
 // journal time: every deadline that would allow a resend then counts as lapsed.
 func (a Action) Next(now time.Time, behind bool) (Work, Transition) {
-	left := a.AttemptsLeft() > 0
+	left := a.AttemptsLeft() > 0 && !a.Withdrawn && !a.Lapsed(now, behind)
 	switch {
 	case a.State == Authorized && left:
 		return WorkSend, T11
@@ -55,6 +55,7 @@ func (a Action) MaySend(now time.Time, behind bool) (Transition, bool) {
 // RetryRule is the rule of Next as people read it, a row for each case.
 var RetryRule = []struct{ State, Class, Sent, Why string }{
 	{"authorized", "any", "yes, while attempts are left", "nothing that could have had an effect was sent, or the target promised that it had none"},
+	{"authorized or unknown, and what a person allowed has expired or was revoked", "any", "no; authorized: a person is asked anew, or it is rejected; unknown: the target is asked, or a person settles it", "nothing is sent on a word that counts no more"},
 	{"dispatched with a job id, unknown with a job id", "any", "no; the target is asked", "it has taken the work on and says when it is done"},
 	{"unknown", string(ReadOnly), "yes, while attempts are left", "reading again changes nothing"},
 	{"unknown", string(RepeatableWithKey), "yes, with the same token, before resend_before; from then on as status_queryable if it has a look-up, else no", "the target answers a known token with its first result, as long as it keeps the token"},

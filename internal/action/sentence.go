@@ -48,7 +48,7 @@ func (a Answer) stateSentence() string {
 		}
 		return fmt.Sprintf("Refused (%s), decision %s: nothing was sent.", act.RejectReason, orNone(string(act.Binding.Decision)))
 	case AwaitingApproval:
-		return "Waiting for a person to approve it; nothing was sent yet."
+		return a.approvalSentence()
 	case Accepted, Authorized:
 		if act.Reason == ReasonNotAnchored {
 			return "Nothing has taken effect yet: " + NotAnchored + ". The same call carries it on."
@@ -78,6 +78,32 @@ const (
 	ReasonNotAnchored = "not_anchored"
 	NotAnchored       = "deed sends nothing new until the newest records of its journal are kept outside as well"
 )
+
+// approvalSentence says what a person is asked. It names what is on record, never what the agent has said.
+func (a Answer) approvalSentence() string {
+	p := a.Approval
+	if p == nil {
+		return "Waiting for a person to approve it; nothing was sent yet."
+	}
+	what := "approve " + a.Action.place()
+	if p.Rule == AsksRun {
+		what = "authorize the run of this agent's process"
+	}
+	s := fmt.Sprintf("Waiting for a person to %s (request %s, until %s); nothing was sent yet.", what, p.ID, clock(p.Expires))
+	if p.Needed > 1 {
+		s += fmt.Sprintf(" %d of %d have approved it.", len(p.Decisions), p.Needed)
+	}
+	return s
+}
+
+// place is the resolved destination of an action, and the credential that goes there.
+func (a Action) place() string {
+	s := a.Method + " " + a.Target.String() + a.Template
+	if a.Credential != "" {
+		s += " with the credential " + a.Credential
+	}
+	return s
+}
 
 func (a Answer) completedSentence() string {
 	act := a.Action

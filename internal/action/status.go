@@ -43,12 +43,22 @@ type Status struct {
 	SettledBy    string          `json:"settled_by,omitempty"`
 	TargetStatus int             `json:"target_status,omitempty"`
 	Decision     DecisionID      `json:"approval_id,omitempty"`
+	Approval     *ApprovalStatus `json:"approval,omitempty"` // while a person is asked
 	Result       ResultID        `json:"result_reference,omitempty"`
 	Complete     bool            `json:"result_complete"`
 	ResultBytes  int64           `json:"result_bytes,omitempty"`
 	RepeatOf     string          `json:"repeat_of,omitempty"`
 	Attempts     []AttemptStatus `json:"attempts,omitempty"`
 	Journal      *Place          `json:"journal,omitempty"`
+}
+
+// ApprovalStatus is what a person is asked, as callers see it.
+type ApprovalStatus struct {
+	Asks     string `json:"asks"` // "each_use": about this action; "run": about the run of the agent's process
+	About    string `json:"about"`
+	Expires  string `json:"expires_at"`
+	Needed   int    `json:"needed"`
+	Approved int    `json:"approved"`
 }
 
 // AttemptStatus is one send, as callers see it.
@@ -88,8 +98,17 @@ func (a Answer) Status() Status {
 		seconds := int64(math.Ceil(a.RetryAfter.Seconds()))
 		s.RetryAfter = &seconds
 	}
-	if act.State == Rejected {
+	switch act.State {
+	case Rejected:
 		s.Decision = act.Binding.Decision
+	case AwaitingApproval:
+		s.Decision = act.Approval
+	}
+	if p := a.Approval; p != nil {
+		s.Approval = &ApprovalStatus{
+			Asks: p.Rule, About: act.place(), Expires: p.Expires.UTC().Format("2006-01-02T15:04:05.000000Z"),
+			Needed: p.Needed, Approved: len(p.Decisions),
+		}
 	}
 	for _, t := range a.Attempts {
 		s.Attempts = append(s.Attempts, AttemptStatus{

@@ -48,7 +48,7 @@ var Moves = []Move{
 	{T5, Accepted, Rejected, "vault locked, or policy denies", "rejected event"},
 	{T6, AwaitingApproval, Authorized, "approved, unexpired, binding unchanged", "approval decision"},
 	{T7, AwaitingApproval, Rejected, "denied, revoked, expired or cancelled", "rejected event"},
-	{T8, AwaitingApproval, AwaitingApproval, "the resolution changed", "void and new request"},
+	{T8, AwaitingApproval, AwaitingApproval, "the resolution changed, or the run is authorized and this use needs a person as well", "void, or the decision about the run, and new request"},
 	{T9, Authorized, AwaitingApproval, "approval expired, or the binding changed before dispatch", "void event"},
 	{T10, Authorized, Rejected, "revoked, cancelled, or vault locked before dispatch", "rejected event"},
 	{T11, Authorized, Dispatched, "one winner by compare-and-set, binding checked again", "dispatched event, before the first byte"},

@@ -23,9 +23,13 @@ type Policy struct {
 
 // An Approver is a person, as far as keys can tell.
 type Approver struct {
-	Name string
-	Keys []Key
+	Name   string
+	Keys   []Key
+	Actors []string // principals that ask in this person's name, as records show them: "token:ada-agent"
 }
+
+// ActsAs reports whether what the principal asks for is asked in the approver's own name.
+func (a Approver) ActsAs(actor string) bool { return slices.Contains(a.Actors, actor) }
 
 // Key is one way in which an approver signs. Either CLI or Passkey is there.
 type Key struct {
@@ -47,12 +51,14 @@ type Passkey struct {
 //	  - name: NAME
 //	    keys:
 //	      - ssh-ed25519 AAAA…
+//	    actors: ["token:NAMES-AGENT", "process:uid=1000 exe=/usr/bin/agent"]
 //	    passkeys:
 //	      - {id: BASE64URL, public_key: BASE64URL, rp: localhost, origins: ["http://localhost:7433"]}
 type policyFile struct {
 	Approvers []struct {
 		Name     string   `yaml:"name"`
 		Keys     []string `yaml:"keys,omitempty"`
+		Actors   []string `yaml:"actors,omitempty"`
 		Passkeys []struct {
 			ID        string   `yaml:"id"`
 			PublicKey string   `yaml:"public_key"`
@@ -72,12 +78,17 @@ func ParsePolicy(text []byte) (*Policy, error) {
 	p := new(Policy)
 	seen := map[string]string{} // whose key it is
 	for _, a := range file.Approvers {
-		approver := Approver{Name: a.Name}
+		approver := Approver{Name: a.Name, Actors: a.Actors}
 		if !isName(a.Name) {
 			return nil, fmt.Errorf("approvers: the name %q is not made of letters, digits, dot, dash, underscore and @", a.Name)
 		}
 		if slices.ContainsFunc(p.Approvers, func(b Approver) bool { return b.Name == a.Name }) {
 			return nil, fmt.Errorf("approvers: %s stands twice", a.Name)
+		}
+		for _, actor := range a.Actors {
+			if kind, identity, ok := strings.Cut(actor, ":"); !ok || kind == "" || identity == "" {
+				return nil, fmt.Errorf("approvers: %s: the actor %q is not written as records show it, such as token:NAME", a.Name, actor)
+			}
 		}
 		for _, line := range a.Keys {
 			key, err := parseCLIKey(line)

@@ -6,29 +6,21 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"deed.dev/deed/internal/action"
 )
 
-// Strength says how much a signature shows, and no more.
-type Strength string
+// Signed, and how much it shows, are nouns of the record.
+type (
+	Signed   = action.Signed
+	Strength = action.ApprovalStrength
+)
 
-// The strengths, weakest first.
+// The strengths, weakest first; action says what each is worth.
 const (
-	// ByKeyFile: somebody had the file of the approver's key and its passphrase. Whoever runs as the same user could have
-	// had both: it records an intent and protects from accidents.
-	ByKeyFile Strength = "key_file"
-	// ByPasskey: an authenticator that this approver enrolled checked its user and signed for this site. A program that
-	// runs as the approver cannot do that alone; it may still mislead somebody whose display it controls.
-	ByPasskey Strength = "passkey"
+	ByKeyFile = action.ByKeyFile
+	ByPasskey = action.ByPasskey
 )
-
-// Signed is a signature on a statement's digest, as the journal keeps it. Either Signature is there alone, made with a
-// CLI key, or all of it, made with a passkey.
-type Signed struct {
-	Key               []byte // the public key of a CLI key, or the id of a passkey
-	Signature         []byte
-	AuthenticatorData []byte
-	ClientData        []byte // clientDataJSON, byte for byte
-}
 
 // The reasons for which a signature counts for nothing.
 var (

@@ -11,12 +11,12 @@ import (
 )
 
 // A Verdict is what a person says about an action.
-type Verdict string
+type Verdict = action.ApprovalDecision
 
 // The verdicts.
 const (
-	Approve Verdict = "approve"
-	Deny    Verdict = "deny"
+	Approve = action.Approve
+	Deny    = action.Deny
 )
 
 // Statement is what an approver signs. Each field is part of what is signed, and none may be empty.
@@ -35,6 +35,9 @@ const statementFormat = "deed-approval/1"
 
 // timeFormat is the one spelling of a time in a statement.
 const timeFormat = "2006-01-02T15:04:05.000000Z"
+
+// ParseTime reads a time of a statement: in its one spelling.
+func ParseTime(s string) (time.Time, error) { return time.Parse(timeFormat, s) }
 
 // Digest is what is signed: SHA-256 over the format's name, a zero byte and the canonical form of the statement.
 func (s Statement) Digest() ([32]byte, error) {
@@ -66,4 +69,18 @@ func (s Statement) check() error {
 		return errors.New("a decision ends at a time of whole microseconds")
 	}
 	return nil
+}
+
+// StatementOf is what an approver signs to decide about a request.
+func StatementOf(p action.Approval, verdict Verdict, approver string) Statement {
+	return Statement{
+		Approval: p.ID, Action: p.Action, Binding: p.Binding, Verdict: verdict, Approver: approver, Expires: p.Expires, Nonce: p.Nonce,
+	}
+}
+
+// StatementIn is what was signed for a decision on record.
+func StatementIn(d action.Decided) Statement {
+	return Statement{
+		Approval: d.Approval, Action: d.Action, Binding: d.Binding, Verdict: d.Decision, Approver: d.Approver, Expires: d.Expires, Nonce: d.Nonce,
+	}
 }

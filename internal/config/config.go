@@ -23,6 +23,8 @@ type Config struct {
 	KeyDir      string        // the key of the journal's log, and the newest checkpoint that it signed
 	Contracts   string        // the directory of tool contracts
 	Credentials string        // the file of credentials
+	Approvers   string        // the file that says who may approve; it may be absent
+	PersonRuns  bool          // a person authorizes the run of each new agent process
 	Socket      string        // the Unix socket for agents on this machine
 	Operator    string        // the Unix socket for those who look after deed
 	Listen      string        // host:port of the HTTP door; "" when it is off

@@ -49,6 +49,7 @@ func TestDefaults(t *testing.T) {
 		KeyDir:      filepath.Join(dir, ".local/state/deed/keys"),
 		Contracts:   filepath.Join(dir, ".config/deed/contracts"),
 		Credentials: filepath.Join(dir, ".config/deed/credentials.yaml"),
+		Approvers:   filepath.Join(dir, ".config/deed/approvers.yaml"),
 		Socket:      filepath.Join(dir, ".local/state/deed/deed.sock"),
 		Operator:    filepath.Join(dir, ".local/state/deed/operator.sock"),
 		Listen:      "127.0.0.1:7333",
@@ -96,6 +97,8 @@ func TestStrongerSourceWins(t *testing.T) {
 		"key_dir      " + dir + "/state/keys                     (default)\n" +
 		"contracts    " + dir + "/.config/deed/tools             (" + path + ":5)\n" +
 		"credentials  " + dir + "/.config/deed/credentials.yaml  (default)\n" +
+		"approvers    " + dir + "/.config/deed/approvers.yaml    (default)\n" +
+		"authorize_runs policy                                   (default)\n" +
 		"socket       " + dir + "/state/deed.sock                (default)\n" +
 		"operator_socket " + dir + "/state/operator.sock         (default)\n" +
 		"listen       [::1]:3 (--listen)\n" +
@@ -167,6 +170,7 @@ func TestMistakesInTheFile(t *testing.T) {
 		{"no longest run", "longest_run: 0s\n", ":1: longest_run: ", "such as 24h"},
 		{"zero", "wait: 0s\n", ":1: wait: ", "above 0s"},
 		{"negative", "wait: -1s\n", ":1: wait: ", "above 0s"},
+		{"who authorizes runs", "authorize_runs: nobody\n", ":1: authorize_runs: ", "policy or person"},
 		{"log level", "log_level: verbose\n", ":1: log_level: ", "debug, info, warn or error"},
 		{"all networks", "listen: 0.0.0.0:7333\n", ":1: listen: ", "127.0.0.1:7333"},
 		{"list", "listen: [a, b]\n", ":1: ", "write one value"},

@@ -33,6 +33,8 @@ func settings(flags Overrides) []setting {
 		pathSetting("key_dir", flags.KeyDir, func(c *Config) *string { return &c.KeyDir }, inDataDir("keys")),
 		pathSetting("contracts", flags.Contracts, func(c *Config) *string { return &c.Contracts }, inConfigDir("contracts")),
 		pathSetting("credentials", flags.Credentials, func(c *Config) *string { return &c.Credentials }, inConfigDir("credentials.yaml")),
+		pathSetting("approvers", "", func(c *Config) *string { return &c.Approvers }, inConfigDir("approvers.yaml")),
+		{"authorize_runs", "", always(runsByPolicy), setRuns, getRuns},
 		socketSetting("socket", flags.Socket, func(c *Config) *string { return &c.Socket }, defaultSocket),
 		socketSetting("operator_socket", flags.OperatorSocket, func(c *Config) *string { return &c.Operator }, besideSocket),
 		{"listen", flags.Listen, always("127.0.0.1:7333"), setListen, getListen},
@@ -45,6 +47,28 @@ func settings(flags Overrides) []setting {
 		optionalPath("vault_passphrase_file", flags.VaultPassphraseFile, func(c *Config) *string { return &c.VaultPassphraseFile }),
 		{"tls_roots", flags.TLSRoots, always(""), setTLSRoots, func(c Config) string { return c.TLSRoots }},
 	}
+}
+
+// Who authorizes the run of a new agent process.
+const (
+	runsByPolicy = "policy" // nobody is asked: that the process was identified is enough
+	runsByPerson = "person"
+)
+
+func setRuns(c *Config, v value) error {
+	switch v.text {
+	case runsByPolicy, runsByPerson:
+		c.PersonRuns = v.text == runsByPerson
+		return nil
+	}
+	return fmt.Errorf("%q authorizes no run; write %s or %s", v.text, runsByPolicy, runsByPerson)
+}
+
+func getRuns(c Config) string {
+	if c.PersonRuns {
+		return runsByPerson
+	}
+	return runsByPolicy
 }
 
 func pathSetting(name, flag string, field func(*Config) *string, fallback func(*Config) (string, error)) setting {

@@ -15,6 +15,10 @@ const (
 	defaultTimeout  = 30 * time.Second
 	leastTimeout    = 100 * time.Millisecond
 	mostTimeout     = 10 * time.Minute
+	// An approval that holds for long is one for circumstances that nobody has looked at.
+	defaultExpires = 15 * time.Minute
+	leastExpires   = time.Second
+	mostExpires    = 7 * day
 	// clockSkew is how far the clocks of deed and of a target may be apart when a key's life is reckoned.
 	clockSkew = time.Minute
 	// keepReads is how long the result of a read is kept: long enough for a caller that lost its answer.
@@ -65,9 +69,27 @@ func (f *faults) limits(c *Contract, raw file) {
 	c.Timeout = f.duration("/timeout", raw.Timeout, defaultTimeout, leastTimeout, mostTimeout)
 	c.ResponseLimit = f.size("/http/response_limit", raw.HTTP.ResponseLimit)
 	c.EachUse = raw.EachUse
+	f.approval(c, raw)
 	if c.Key.Given() && c.Class == action.RepeatableWithKey {
 		f.keyLife(c, raw)
 	}
+}
+
+// approval reads how people approve. Without each_use they are asked about runs at most, and the defaults hold.
+func (f *faults) approval(c *Contract, raw file) {
+	c.Approval = Approval{Approvers: 1, Expires: defaultExpires}
+	part := raw.Approval
+	if part == nil {
+		return
+	}
+	if !raw.EachUse {
+		f.addAt(f.places.key("/approval"), "/approval", "nobody is asked about this tool", "add each_use: true, or leave approval out")
+	}
+	if part.Approvers != 0 {
+		c.Approval.Approvers = part.Approvers
+	}
+	c.Approval.Expires = f.duration("/approval/expires", part.Expires, defaultExpires, leastExpires, mostExpires)
+	c.Approval.NotRequester = part.NotRequester
 }
 
 // request reads what is sent, but for the identifiers in it.

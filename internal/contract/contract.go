@@ -39,6 +39,7 @@ type Contract struct {
 	Scope       Scope
 	KeyOnly     bool // equal calls side by side are normal work
 	EachUse     bool // a person approves each action
+	Approval    Approval
 
 	Resource   string   // as written, with its ${…}
 	Impact     string   // as written, with its ${…}
@@ -61,6 +62,13 @@ type Contract struct {
 	resource *text
 	impact   *text
 	rules    []rule
+}
+
+// Approval says how people approve.
+type Approval struct {
+	Approvers    int           // who have to approve
+	Expires      time.Duration // how long a request, and what was decided about it, counts
+	NotRequester bool          // nobody approves what an agent of theirs has asked for
 }
 
 // Scope says where an equal call counts as a repeat.

@@ -31,7 +31,14 @@ type file struct {
 	Timeout      string            `json:"timeout"`
 	KeepResult   string            `json:"keep_result"`
 	EachUse      bool              `json:"each_use"`
+	Approval     *approvalPart     `json:"approval"`
 	Redact       []string          `json:"redact"`
+}
+
+type approvalPart struct {
+	Approvers    int    `json:"approvers"`
+	Expires      string `json:"expires"`
+	NotRequester bool   `json:"not_requester"`
 }
 
 type httpPart struct {

@@ -115,3 +115,23 @@ func Binding(id action.ID, op action.Operation, commitment action.Commitment) (s
 	sum := sha256.Sum256(append([]byte("deed-binding/1\x00"), body...))
 	return "sha256:" + hex.EncodeToString(sum[:]), nil
 }
+
+// RunBinding is what a person's decision about a run is bound to: the run, its principal, and the process behind it. A new
+// process of the same program has another.
+func RunBinding(run action.Run) (string, error) {
+	e := run.Actor.Evidence
+	body, err := canonical.Marshal(map[string]any{
+		"run_id":     string(run.ID),
+		"actor":      run.Actor.String(),
+		"pid":        e.PID,
+		"start":      strconv.FormatUint(e.StartTime, 10),
+		"boot_id":    e.BootID,
+		"executable": e.Executable,
+		"digest":     e.Digest,
+	})
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(append([]byte("deed-run-binding/1\x00"), body...))
+	return "sha256:" + hex.EncodeToString(sum[:]), nil
+}

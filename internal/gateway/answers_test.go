@@ -66,16 +66,20 @@ func answersCases() map[string]answersCase {
 			"Nothing was sent: dial_failed. The same call tries again under the same action."},
 		"come later": {answersAfter(rig.Options{Contracts: later}, answersBreak(provider.Fault{Kind: provider.AnswerStatus, Status: 503, RetryAfter: "3600"}), 1), action.Authorized, action.CodeTryLater, action.Fresh, true, true, false, action.NextRetry,
 			"Nothing has taken effect yet (asked_to_come_later, attempt 1 of 5). The same call tries again under the same action."},
-		"refused by policy": {answersAfter(rig.Options{Contracts: person}, nothing, 1), action.Rejected, action.CodeRejected, action.NoEffect, false, false, false, action.NextChange,
-			"Refused (policy), decision APR: nothing was sent."},
+		// AP-23: a person's no is final, and the agent is told by which decision.
+		"denied by a person": {func(t *testing.T) (*rig.Rig, action.Answer) {
+			r := rig.New(t, rig.Options{Contracts: person})
+			p := r.Call("send_email", answersMail).Run("task").Go()
+			r.Deny(r.Asked("").Action)
+			return r, p.Answer()
+		}, action.Rejected, action.CodeRejected, action.NoEffect, false, false, false, action.NextChange,
+			"Refused (denied), decision APR: nothing was sent."},
 		"vault locked": {answersAfter(rig.Options{}, func(r *rig.Rig) { r.Vault.Lock() }, 1), action.Rejected, action.CodeVaultLocked, action.NoEffect, true, false, false, action.NextRetry,
 			"Refused (vault_locked), decision APR: nothing was sent."},
 		"waiting for a person": {func(t *testing.T) (*rig.Rig, action.Answer) {
-			r := rig.New(t, rig.Options{})
-			matchingPlant(t, r, "send_email", "", action.T4)
-			return r, r.Call("send_email", answersMail).Run("task").Do()
+			return answersAfter(rig.Options{Contracts: person, Wait: 50 * time.Millisecond}, nothing, 2)(t)
 		}, action.AwaitingApproval, action.CodeNeedsApproval, action.NoEffect, true, false, true, action.NextWait,
-			"Nothing new was done; this is ACT of TIME. Waiting for a person to approve it; nothing was sent yet."},
+			"Nothing new was done; this is ACT of TIME. Waiting for a person to approve POST TARGET/v1/objects/{to} with the credential provider (request APR, until TIME); nothing was sent yet."},
 		"held": {func(t *testing.T) (*rig.Rig, action.Answer) {
 			r, _ := answersAfter(rig.Options{}, lost, 1)(t)
 			return r, r.Call("send_email", answersMail).Run("task-2").Do()
@@ -118,9 +122,10 @@ func TestEveryAnswerSaysWhatItIs(t *testing.T) {
 			}
 			sentence := strings.ReplaceAll(s.Message, string(id), "ACT")
 			sentence = answersRep.ReplaceAllString(answersTime.ReplaceAllString(sentence, "TIME"), "REP")
-			if d := string(a.Action.Binding.Decision); d != "" {
+			if d := string(s.Decision); d != "" {
 				sentence = strings.ReplaceAll(sentence, d, "APR")
 			}
+			sentence = strings.ReplaceAll(sentence, a.Action.Target.String(), "TARGET")
 			if sentence != c.sentence {
 				t.Errorf("it reads\n%q, want\n%q", sentence, c.sentence)
 			}
@@ -186,7 +191,7 @@ func TestFailuresAreNotAllAlike(t *testing.T) {
 	t.Parallel()
 	cases := answersCases()
 	seen := map[action.Code]action.Status{}
-	for _, name := range []string{"refused by target", "come later", "unknown", "refused by policy"} {
+	for _, name := range []string{"refused by target", "come later", "unknown", "denied by a person"} {
 		r, a := cases[name].ask(t)
 		r.Break()
 		seen[a.Code] = a.Status()

@@ -8,8 +8,6 @@ import (
 
 	"deed.dev/deed/internal/action"
 	"deed.dev/deed/internal/crashpoint"
-	"deed.dev/deed/internal/digest"
-	"deed.dev/deed/internal/ladder"
 	"deed.dev/deed/internal/store"
 )
 
@@ -30,8 +28,13 @@ func (c claimed) carriesOn() bool {
 	case s == action.Failed: // an explicit retry of what was never sent
 		return c.Kind == action.Attach && c.action.FailureClass == action.NotSent && c.action.AttemptsLeft() > 0
 	default:
-		return !s.Final() && s != action.AwaitingApproval
+		return !s.Final() && s != action.AwaitingApproval // a person says whether it goes on
 	}
+}
+
+// asksAPerson says whether the call may wait for what a person says.
+func (c claimed) asksAPerson() bool {
+	return c.Kind != action.Hold && c.action.State == action.AwaitingApproval
 }
 
 // claim finds the action that a call belongs to or creates one, in one atomic and durable step. A new action that needs
@@ -54,7 +57,7 @@ func (g *Gateway) claim(ctx context.Context, call action.Call, a asked) (claimed
 	case err != nil || c.Kind != action.Open:
 		g.flights.land(f, action.Action{})
 		return c, err
-	case c.planned.nothing(): // refused by the ladder
+	case c.planned.nothing(): // refused by the ladder, or a person is asked
 		g.flights.land(f, c.action)
 		return c, nil
 	default:
@@ -110,6 +113,12 @@ func (g *Gateway) claimIn(tx store.Tx, call action.Call, a asked, id action.ID) 
 		return claimed{}, err
 	}
 	c := claimed{Claim: action.Match(a.Asked, priors, tx.Now())}
+	if expired, err := g.expirePrior(tx, c.Prior); expired || err != nil {
+		if err != nil {
+			return claimed{}, err
+		}
+		return g.claimIn(tx, call, a, id) // what it would wait for is over: the call is looked at again
+	}
 	if err := g.proved(tx, c.Proved); err != nil {
 		return claimed{}, err
 	}
@@ -312,27 +321,15 @@ func (g *Gateway) newAction(tx store.Tx, a asked, intent action.Intent, op actio
 	return act
 }
 
-// authorize asks the ladder, and binds what it says to exactly this action: its target, its credential, its bytes.
-func (g *Gateway) authorize(tx store.Tx, act action.Action, op action.Operation) (action.Action, error) {
-	decision := ladder.Decide(g.facts(act))
-	binding := &action.Binding{Decision: action.DecisionID(newID(action.DecisionPrefix)), Kind: "policy", Rule: decision.Rule}
-	if decision.Verdict != ladder.Allow {
-		return g.move(tx, act, action.Moved{
-			Transition: action.T5, RejectReason: decision.Reason, Reason: decision.Rule, Binding: binding,
-		})
+// expirePrior ends an earlier action that waits for a person who did not answer in time.
+func (g *Gateway) expirePrior(tx store.Tx, prior *action.Action) (bool, error) {
+	if prior == nil || prior.State != action.AwaitingApproval || prior.Approval == "" {
+		return false, nil
 	}
-	var err error
-	if binding.Digest, err = digest.Binding(act.ID, op, act.Operation); err != nil {
-		return act, err
+	p, err := tx.Approval(prior.Approval)
+	if err != nil || p.State != action.ApprovalOpen || !p.Lapsed(tx.Now()) {
+		return false, err
 	}
-	return g.move(tx, act, action.Moved{Transition: action.T3, Binding: binding})
-}
-
-// facts are what the ladder decides on.
-func (g *Gateway) facts(act action.Action) ladder.Facts {
-	facts := ladder.Facts{ActorVerified: true, VaultLocked: act.Credential != "" && g.vault.Locked()}
-	if c, ok := g.contracts.Tool(act.Tool); ok {
-		facts.EachUse = c.EachUse
-	}
-	return facts
+	_, err = g.expire(tx, p)
+	return true, err
 }

@@ -33,6 +33,11 @@ func (g *Gateway) deliver(ctx context.Context, call action.Call, c claimed, act 
 		a.RetryAfter = wait
 	}
 	a.SettledBy = settledBy(act)
+	if act.State == action.AwaitingApproval {
+		if p, err := g.store.Approval(ctx, act.Approval); err == nil {
+			a.Approval = &p
+		}
+	}
 	if act.Delegated() {
 		if job, err := g.store.Payload(ctx, store.Job, string(act.ID)); err == nil {
 			a.Job = string(job)

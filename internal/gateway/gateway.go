@@ -57,6 +57,11 @@ type Options struct {
 	Lease     time.Duration       // how long others leave this gateway's actions alone without a sign of life; 15 s
 	Log       *slog.Logger
 	Gate      Gate // asked before something new is sent; open if there is none
+
+	Approvers     Approvers             // who may decide; nil: nobody
+	EachUse       func(ref string) bool // whether a person approves every use of a credential; nil: of none
+	AuthorizeRuns bool                  // a person authorizes the run of each new agent process
+	RunLife       time.Duration         // how long such an authorization holds at the most; 24 h
 }
 
 // Gateway runs actions. Make one with New, call Recover before the doors open, and Close when they are shut.
@@ -72,6 +77,13 @@ type Gateway struct {
 	log       *slog.Logger
 	gate      Gate
 	refusals  rare // of calls that came while the gate was closed
+
+	approvers     Approvers
+	eachUse       func(ref string) bool
+	authorizeRuns bool
+	runLife       time.Duration
+	bells         bells
+	oneDecision   sync.Mutex
 
 	lease   lease
 	runs    knownRuns
@@ -101,6 +113,10 @@ func New(o Options) *Gateway {
 	}
 	if g.gate == nil {
 		g.gate = openGate{}
+	}
+	g.approvers, g.eachUse, g.authorizeRuns, g.runLife = o.Approvers, o.EachUse, o.AuthorizeRuns, o.RunLife
+	if g.runLife <= 0 {
+		g.runLife = 24 * time.Hour
 	}
 	if g.every <= 0 {
 		g.every = time.Second

@@ -36,14 +36,16 @@ func TestActionDeniedByALockedVaultIsOnRecord(t *testing.T) {
 	}
 }
 
-// AU-26, VA-06: what policy denies is on record with its decision; asked again it is the same refusal, and no new one.
-func TestActionDeniedByPolicyIsOnRecord(t *testing.T) {
+// AU-26, VA-06: what a person denies is on record with its decision; asked again it is the same refusal, and no new one.
+func TestDeniedActionIsOnRecord(t *testing.T) {
 	t.Parallel()
 	text := strings.Replace(unknownByBody, "keep_result: 30d", "keep_result: 30d\neach_use: true", 1)
 	r := rig.New(t, rig.Options{Contracts: text})
-	a := r.Call("file_report", `{"name":"q3"}`).Do()
+	asking := r.Call("file_report", `{"name":"q3"}`).Go()
+	r.Deny(r.Asked("").Action)
+	a := asking.Answer()
 	b := r.Call("file_report", `{"name":"q3"}`).Do()
-	if a.Action.State != action.Rejected || a.Action.RejectReason != action.Policy || a.Code != action.CodeRejected || a.Retryable() {
+	if a.Action.State != action.Rejected || a.Action.RejectReason != action.Denied || a.Code != action.CodeRejected || a.Retryable() {
 		t.Errorf("state %s (%s), code %s", a.Action.State, a.Action.RejectReason, a.Code)
 	}
 	if b.Action.ID != a.Action.ID || b.Status().Decision != a.Status().Decision || a.Status().Decision == "" {

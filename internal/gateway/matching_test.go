@@ -339,7 +339,9 @@ func TestAnActionThatWaitsIsCarriedOnAfterARestart(t *testing.T) {
 func TestARejectionIsRepeatedAndNotReopened(t *testing.T) {
 	t.Parallel()
 	r := rig.New(t, rig.Options{Contracts: strings.ReplaceAll(rig.Usual, "timeout: TIMEOUT", "timeout: TIMEOUT\neach_use: true")})
-	first := r.Call("charge", matchingCharge).Do()
+	asking := r.Call("charge", matchingCharge).Go()
+	r.Deny(r.Asked("").Action)
+	first := asking.Answer()
 	if first.Action.State != action.Rejected {
 		t.Fatalf("the action is %s", first.Action.State)
 	}
@@ -352,8 +354,10 @@ func TestARejectionIsRepeatedAndNotReopened(t *testing.T) {
 	}
 	decisions := map[string]bool{}
 	for _, e := range r.Events() {
-		if id := e.Text("binding.decision_id"); id != "" {
-			decisions[id] = true
+		for _, member := range []string{"binding.decision_id", "decision.approval_id", "approval.approval_id"} {
+			if id := e.Text(member); id != "" {
+				decisions[id] = true
+			}
 		}
 	}
 	if len(decisions) != 1 || r.BytesToProvider() != 0 {

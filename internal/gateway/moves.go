@@ -65,7 +65,11 @@ func (g *Gateway) settle(tx store.Tx, now action.Action, held int64, planned act
 	if err != nil {
 		return now, err
 	}
-	return g.move(tx, now, moved)
+	next, err := g.move(tx, now, moved)
+	if err == nil && next.State == action.Authorized && next.Withdrawn { // it was revoked on its way, and had no effect
+		return g.ready(tx, next)
+	}
+	return next, err
 }
 
 // ended is the attempt as its outcome left it.

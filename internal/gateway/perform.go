@@ -76,6 +76,9 @@ func (g *Gateway) send(ctx context.Context, act action.Action, p plan) action.Ou
 	if !ok {
 		return g.notSent(act, "no_executor", nil)
 	}
+	if act.Lapsed(time.Now(), false) {
+		return g.notSent(act, voidLapsed, nil)
+	}
 	crashpoint.Here(crashpoint.AfterPlan) // W2
 	if !g.holds(p.lapses) {
 		return g.notSent(act, "lease_lost", nil)

@@ -84,8 +84,12 @@ func (g *Gateway) planQuestion(tx store.Tx, act action.Action) (action.Action, p
 }
 
 // ready brings an action to where the rule can speak about it: allowed, or unknown when whoever sent it is gone.
-func (g *Gateway) ready(tx store.Tx, act action.Action) (action.Action, error) {
+func (g *Gateway) ready(tx store.Tx, act action.Action) (next action.Action, err error) {
 	switch {
+	case act.State == action.Authorized && act.Withdrawn:
+		return g.move(tx, act, action.Moved{Transition: action.T10, RejectReason: action.Revoked, Reason: voidRevoked})
+	case act.State == action.Authorized && act.Lapsed(tx.Now(), tx.ClockBack()):
+		return g.lapsed(tx, act, voidLapsed)
 	case act.State == action.Accepted:
 		op, err := g.recorded(g.ctx, act)
 		if err != nil {
@@ -95,7 +99,10 @@ func (g *Gateway) ready(tx store.Tx, act action.Action) (action.Action, error) {
 	case act.State == action.Dispatched && act.Job == "": // nobody works on it, or this would not be asked
 		return g.orphan(tx, act)
 	case act.State == action.Failed && act.FailureClass == action.NotSent && act.AttemptsLeft() > 0:
-		return g.move(tx, act, action.Moved{Transition: action.T22, Reason: "asked_again"})
+		if act, err = g.move(tx, act, action.Moved{Transition: action.T22, Reason: "asked_again"}); err != nil {
+			return act, err
+		}
+		return g.ready(tx, act) // what was allowed may be over since
 	default:
 		return act, nil
 	}
@@ -145,8 +152,13 @@ func (g *Gateway) giveUp(tx store.Tx, act action.Action, t action.Transition) (a
 	moved := action.Moved{Transition: t, Reason: reasonAbsent, FailureClass: action.NoEffectConfirmed}
 	if t == action.T19 {
 		moved.Reason, moved.FailureClass, moved.Recovery = "resend_time_over", "", action.ReviewRequired
-		if act.AttemptsLeft() <= 0 {
+		switch {
+		case act.AttemptsLeft() <= 0:
 			moved.Reason = "attempts_exhausted"
+		case act.Withdrawn:
+			moved.Reason = voidRevoked
+		case act.Lapsed(tx.Now(), tx.ClockBack()):
+			moved.Reason = voidLapsed
 		}
 	}
 	return g.move(tx, act, moved)

@@ -89,6 +89,9 @@ func (g *Gateway) Run(ctx context.Context) {
 				g.log.Info("content was erased that had been kept for as long as contracts say", "actions", n)
 			}
 		}
+		if err := g.expireRequests(); err != nil && ctx.Err() == nil {
+			g.log.Error("requests that nobody answered could not be ended", "error", err)
+		}
 		g.takeUp(ctx)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"time"
 	"unicode/utf8"
 
 	"deed.dev/deed/internal/action"
@@ -52,6 +53,9 @@ func (g *Gateway) Review(ctx context.Context, by action.Actor, asked action.Revi
 	}
 	return g.deliver(context.WithoutCancel(ctx), action.Call{}, claimed{action: act}, act, nil)
 }
+
+// redoFor is how long a reviewer's redo of something that needs a person each time counts.
+const redoFor = 15 * time.Minute
 
 // reviewIn makes the move that a decision asks for, inside one change.
 func (g *Gateway) reviewIn(tx store.Tx, by action.Actor, asked action.ReviewAsked, w *written) (action.Action, plan, error) {
@@ -110,6 +114,11 @@ func (g *Gateway) reviewIn(tx store.Tx, by action.Actor, asked action.ReviewAske
 			State: action.AttemptSent, BytesSent: action.BytesUnknown, SpanID: newSpanID(), RetryOf: before.ID, Started: tx.Now(),
 		}
 		moved.Started, next.lapses = next.attempt, g.lapses()
+		if !act.Binding.Until.IsZero() { // what was approved once may be over; this is a decision of its own, about the same bytes (AP-19)
+			moved.Binding = &action.Binding{
+				Decision: moved.Review.ID, Kind: action.ByReview, Rule: string(action.Redo), Digest: act.Binding.Digest, Until: in(tx, redoFor),
+			}
+		}
 	}
 	act, err = g.move(tx, act, moved)
 	return act, next, err

@@ -386,9 +386,11 @@ func TestALaterAttemptOverwritesNothing(t *testing.T) {
 func TestARejectedActionIsNeverDispatched(t *testing.T) {
 	t.Parallel()
 	r := rig.New(t, rig.Options{Contracts: strings.ReplaceAll(rig.Usual, "timeout: TIMEOUT", "timeout: TIMEOUT\neach_use: true")})
-	a := r.Call("charge", statesCharge).Key("task", 1, "toolu_1").Do()
-	if a.Action.State != action.Rejected || a.Action.RejectReason != action.Policy {
-		t.Fatalf("the action is %s (%s), want rejected by policy", a.Action.State, a.Action.RejectReason)
+	pending := r.Call("charge", statesCharge).Key("task", 1, "toolu_1").Go()
+	r.Deny(r.Asked("").Action)
+	a := pending.Answer()
+	if a.Action.State != action.Rejected || a.Action.RejectReason != action.Denied {
+		t.Fatalf("the action is %s (%s), want denied", a.Action.State, a.Action.RejectReason)
 	}
 	r.Restart(rig.Usual) // the policy has changed; the decision about this action has not
 	for range 2 {

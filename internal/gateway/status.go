@@ -23,8 +23,9 @@ func (g *Gateway) Status(ctx context.Context, call action.Call, id action.ID) (a
 func (g *Gateway) Await(ctx context.Context, call action.Call, id action.ID, atMost time.Duration) (action.Answer, error) {
 	over := time.NewTimer(min(atMost, g.wait))
 	defer over.Stop()
-	look := time.NewTicker(lookEvery)
+	look, seldom := time.NewTicker(lookEvery), time.NewTicker(10*lookEvery)
 	defer look.Stop()
+	defer seldom.Stop()
 	for waits := atMost > 0; ; {
 		landed := g.flights.landing(id) // before the action is read, so that no landing falls in between
 		act, err := g.own(ctx, call, id)
@@ -36,8 +37,11 @@ func (g *Gateway) Await(ctx context.Context, call action.Call, id action.ID, atM
 			return g.deliver(context.WithoutCancel(ctx), call, attached, act, nil)
 		}
 		tick := look.C
-		if landed != nil {
+		switch {
+		case landed != nil:
 			tick = nil
+		case act.State == action.AwaitingApproval: // a person takes longer than a target
+			tick = seldom.C
 		}
 		select {
 		case <-landed:

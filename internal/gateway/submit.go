@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"context"
-	"time"
 
 	"deed.dev/deed/internal/action"
 )
@@ -32,9 +31,28 @@ func (g *Gateway) Submit(ctx context.Context, call action.Call) (action.Answer, 
 // carryOn brings a claimed action as far as this call may bring it, and waits for that a bounded time. It also gives what
 // was written while it waited, so that nobody has to read it again.
 func (g *Gateway) carryOn(ctx context.Context, c claimed) (action.Action, *written) {
-	if !c.carriesOn() {
-		return c.action, nil
+	over, done := context.WithTimeout(context.Background(), g.wait)
+	defer done()
+	for {
+		if c.asksAPerson() {
+			c.action = g.awaitDecision(ctx, c.action, over)
+		}
+		if !c.carriesOn() {
+			return c.action, nil
+		}
+		landed := g.alongside(ctx, c, over)
+		switch {
+		case landed == nil:
+			return g.current(c.action), nil
+		case landed.action.State != action.AwaitingApproval:
+			return landed.action, landed.written
+		}
+		c.action, c.flight = landed.action, nil // what was allowed was over, and a person is asked anew
 	}
+}
+
+// alongside waits with the flight of a claimed action, and gives it when it has landed in time.
+func (g *Gateway) alongside(ctx context.Context, c claimed, over context.Context) *flight {
 	f := c.flight
 	if f == nil {
 		f = g.flights.join(c.action.ID, func(f *flight) { g.fly(f, c.action, plan{}) })
@@ -42,9 +60,9 @@ func (g *Gateway) carryOn(ctx context.Context, c claimed) (action.Action, *writt
 	defer func() { g.flights.leave(f, context.Cause(ctx)) }()
 	select {
 	case <-f.done:
-		return f.action, f.written
+		return f
 	case <-ctx.Done():
-	case <-time.After(g.wait):
+	case <-over.Done():
 	}
-	return g.current(c.action), nil
+	return nil
 }

@@ -2,6 +2,7 @@ package graph
 
 import (
 	"fmt"
+	"strings"
 
 	"deed.dev/deed/internal/action"
 )
@@ -14,7 +15,7 @@ func dispatched(h *history) answer {
 		v := m.Event.MoveBody
 		switch v.Transition {
 		case action.T3, action.T6:
-			allowed = decided(*v)
+			allowed = decided(*v) + approvedBy(h, *v)
 			a.cite(m, binding(*v))
 		case action.T4, action.T8, action.T9:
 			a.cite(m, "a person is asked")
@@ -23,6 +24,9 @@ func dispatched(h *history) answer {
 		case action.T11:
 			a.cite(m, fmt.Sprintf("attempt %d", v.Started.Number))
 		}
+	}
+	for _, rec := range h.asked {
+		a.cite(rec, said(rec.Event))
 	}
 	switch n := len(h.attempts); {
 	case n > 0 && allowed == "": // the record that allowed it was not read
@@ -54,6 +58,37 @@ func decided(v action.Moved) string {
 		return who + " allowed it"
 	}
 	return fmt.Sprintf("%s allowed it (rule %s)", who, v.Binding.Rule)
+}
+
+// approvedBy names the approvers whose signatures allowed a move, and what a signature of theirs shows. (AP-21)
+func approvedBy(h *history, v action.Moved) string {
+	if v.Binding == nil || v.Binding.Kind != action.ByPerson {
+		return ""
+	}
+	var names []string
+	for _, rec := range h.asked {
+		if d := rec.Event.DecidedBody; d != nil && d.Approval == v.Binding.Decision && d.Decision == action.Approve {
+			names = append(names, fmt.Sprintf("%s, %s", d.Approver, d.Strength))
+		}
+	}
+	if len(names) == 0 { // it was about the whole run, and stands with the action that made deed ask
+		return ""
+	}
+	return ": " + strings.Join(names, "; ")
+}
+
+// said is an event about a request in a few words.
+func said(ev action.Event) string {
+	switch {
+	case ev.ApprovalBody != nil:
+		return "request " + string(ev.ApprovalBody.ID)
+	case ev.DecidedBody != nil:
+		return fmt.Sprintf("%s by %s (%s)", ev.DecidedBody.Decision, ev.DecidedBody.Approver, ev.DecidedBody.Strength)
+	case ev.VoidedBody != nil:
+		return "void: " + ev.VoidedBody.Why
+	default:
+		return "revoked by " + ev.RevokedBody.By
+	}
 }
 
 func binding(v action.Moved) string {

@@ -17,6 +17,7 @@ type history struct {
 	calls      []record // the one that opened it, and those that attached to it or were held by it
 	left       []record // callers that cancelled or went away
 	moves      []record
+	asked      []record // requests to people, what they said, and what was taken back
 	deliveries []record
 	learned    []record // what was asked of the target, and learned of it, apart from attempts
 	attempts   []attempt
@@ -38,6 +39,8 @@ func (h *history) add(rec record) {
 		h.left = append(h.left, rec)
 	case ev.CallBody != nil:
 		h.calls = append(h.calls, rec)
+	case ev.ApprovalBody != nil, ev.DecidedBody != nil, ev.VoidedBody != nil, ev.RevokedBody != nil:
+		h.asked = append(h.asked, rec)
 	case ev.DeliveryBody != nil:
 		h.deliveries = append(h.deliveries, rec)
 	case ev.ObservedBody != nil:

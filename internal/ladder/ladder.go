@@ -1,8 +1,8 @@
 // Package ladder answers one question: may this actor do this now? It is a pure function of a few facts, asked in one
 // fixed order, and silence means no.
 //
-//	locked vault ──▶ nobody proved ──▶ every use needs a person ──▶ the actor's own session
-//	    deny              deny                    deny                      allow
+//	locked vault ─▶ nobody proved ─▶ run revoked ─▶ run not authorized ─▶ every use needs a person ─▶ the actor's own session
+//	    deny            deny            deny               ask                        ask                     allow
 //
 // It refuses to know what was done before. Whether an action may have happened already is for the record of the action
 // to say, and neither answer replaces the other.
@@ -14,16 +14,15 @@ import "deed.dev/deed/internal/action"
 type Facts struct {
 	VaultLocked   bool // the credentials are sealed
 	ActorVerified bool // something was proved about who is calling
+	RunRevoked    bool // an operator has ended the actor's run
+	RunAuthorized bool // a person authorized the actor's run, or the policy asks nobody about runs
 	EachUse       bool // the contract or its credential is marked each_use: a person decides about each action
-	// RunAuthorized says that a person authorized the actor's run. This version asks no person about a run, so it
-	// changes no verdict yet.
-	RunAuthorized bool
 }
 
 // Verdict is the ladder's answer. The zero value is no.
 type Verdict uint8
 
-// The verdicts. Ask is for versions with approvals; this one never returns it.
+// The verdicts. Ask means that a person has to say it.
 const (
 	Deny Verdict = iota
 	Allow
@@ -45,7 +44,9 @@ func (v Verdict) String() string {
 const (
 	RuleVault   = "vault"
 	RuleActor   = "actor"
-	RuleEachUse = "each_use"
+	RuleRevoked = "revoked"
+	RuleRun     = action.AsksRun
+	RuleEachUse = action.AsksEachUse
 	RuleSession = "session"
 )
 
@@ -64,8 +65,12 @@ func Decide(f Facts) Decision {
 		return deny(RuleVault, action.VaultLocked, "The vault is locked.")
 	case !f.ActorVerified:
 		return deny(RuleActor, action.Policy, "Nothing was proved about who is calling.")
+	case f.RunRevoked:
+		return deny(RuleRevoked, action.Revoked, "An operator has revoked the run.")
+	case !f.RunAuthorized:
+		return Decision{Verdict: Ask, Rule: RuleRun, Why: "A person authorizes each new agent process."}
 	case f.EachUse:
-		return deny(RuleEachUse, action.Policy, "Each use of this needs a person, and this version has no approvals.")
+		return Decision{Verdict: Ask, Rule: RuleEachUse, Why: "A person approves each use of this."}
 	default:
 		return Decision{Verdict: Allow, Rule: RuleSession, Why: "The actor's own process or token was proved."}
 	}

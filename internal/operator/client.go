@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 
 	"deed.dev/deed/internal/action"
 	"deed.dev/deed/internal/audit"
@@ -74,6 +75,21 @@ func (c *Client) Rotate(ctx context.Context) (r audit.Rotated, err error) {
 // text gets something that is no JSON.
 func (c *Client) text(ctx context.Context, path string) (text []byte, err error) {
 	return text, c.do(ctx, http.MethodGet, path, nil, &text)
+}
+
+// Request gives one request to a person with the whole operation that is asked about.
+func (c *Client) Request(ctx context.Context, id string) (r Request, err error) {
+	return r, c.do(ctx, http.MethodGet, "/v1/approvals/"+url.PathEscape(id), nil, &r)
+}
+
+// Approve brings what an approver has signed.
+func (c *Client) Approve(ctx context.Context, id action.DecisionID, said ApprovalDecision) (s action.Status, err error) {
+	return s, c.do(ctx, http.MethodPost, "/v1/approvals/"+url.PathEscape(string(id)), said, &s)
+}
+
+// Revoke takes back what was allowed or asked and not sent yet.
+func (c *Client) Revoke(ctx context.Context, asked Revoke) (done Revoked, err error) {
+	return done, c.do(ctx, http.MethodPost, "/v1/revoke", asked, &done)
 }
 
 // do makes one request. A refusal comes back as the *action.Error that the gateway made.

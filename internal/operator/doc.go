@@ -18,15 +18,21 @@
 //	POST /v1/vault/unlock          open the vault; the body is its passphrase, or empty where the gateway has a key
 //	POST /v1/vault/reload          read the vault's file again, in the same way; a locked vault stays locked
 //	POST /v1/vault/lock            refuse every use of every credential, at once
+//	GET  /v1/approvals             requests that wait for a person
+//	GET  /v1/approvals/{id}        one request, with the whole operation that is asked about
+//	POST /v1/approvals/{id}        bring what an approver has signed: an approval or a denial
+//	POST /v1/revoke                take back what was allowed or asked and not sent yet
 //	GET  /metrics                  the figures of the backlog, for Prometheus
 //
 // It is never the agents' door, and the agents' doors have none of this. Who asks is the process at the other end of the
 // socket, as the kernel names it. It has to run as deed's own user or as root.
 //
 // What that is worth: other users of the machine are kept out. A process of deed's own user is not, and an agent may be
-// one. A decision records which program opened the door and how well that was verified; it is not signed, so it is no
-// proof that a person made it. Run deed as a user of its own where that matters. Signatures come with approvals.
+// one. A review records which program opened the door and how well that was verified; it is not signed, so it is no
+// proof that a person made it. Run deed as a user of its own where that matters. An approval is signed by the approver's own
+// key: whoever brings it through this door proves nothing and needs to prove nothing.
 //
-// The package shows neither arguments nor bodies but to whoever asks for them with a reason, no value of the vault to
-// anybody, and keeps no passphrase. It decides nothing about an action: the gateway does.
+// The package shows arguments and bodies in two places: to whoever asks for them with a reason, and in a request for
+// approval, since nobody should approve what they have not seen; what others chose of it is neutralised for whoever prints
+// it. It shows no value of the vault to anybody and keeps no passphrase. It decides nothing about an action: the gateway does.
 package operator

@@ -32,7 +32,12 @@ type stage struct {
 
 func newStage(t *testing.T) *stage {
 	t.Helper()
-	s := &stage{Rig: rig.New(t, rig.Options{})}
+	return newStageOf(t, rig.Options{})
+}
+
+func newStageOf(t *testing.T, o rig.Options) *stage {
+	t.Helper()
+	s := &stage{Rig: rig.New(t, o)}
 	dir, err := os.MkdirTemp("", "deed-o-") // a socket's path is short
 	s.must(err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })

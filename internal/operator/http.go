@@ -38,6 +38,10 @@ func (s *Server) handler() http.Handler {
 		"POST /v1/vault/unlock":         s.postUnlock,
 		"POST /v1/vault/reload":         s.postReload,
 		"POST /v1/vault/lock":           s.postLock,
+		"GET /v1/approvals":             s.getPending,
+		"GET /v1/approvals/{id}":        s.getRequest,
+		"POST /v1/approvals/{id}":       s.postApproval,
+		"POST /v1/revoke":               s.postRevoke,
 	} {
 		mux.Handle(pattern, s.enter(handle))
 	}
@@ -73,6 +77,36 @@ func (s *Server) postReview(w http.ResponseWriter, r *http.Request, d Desk) {
 func (s *Server) postUndo(w http.ResponseWriter, r *http.Request, d Desk) {
 	status, err := d.Undo(r.Context(), action.ID(r.PathValue("id")))
 	s.answer(w, status, err)
+}
+
+func (s *Server) getPending(w http.ResponseWriter, r *http.Request, d Desk) {
+	all, err := d.Pending(r.Context())
+	s.answer(w, all, err)
+}
+
+func (s *Server) getRequest(w http.ResponseWriter, r *http.Request, d Desk) {
+	found, err := d.Request(r.Context(), r.PathValue("id"))
+	s.answer(w, found, err)
+}
+
+func (s *Server) postApproval(w http.ResponseWriter, r *http.Request, d Desk) {
+	var said ApprovalDecision
+	if err := read(w, r, &said); err != nil {
+		s.answer(w, nil, action.Errorf(action.CodeInvalidArguments, "nothing was decided: the body is no signed decision: %s", err))
+		return
+	}
+	status, err := d.Approve(r.Context(), action.DecisionID(r.PathValue("id")), said)
+	s.answer(w, status, err)
+}
+
+func (s *Server) postRevoke(w http.ResponseWriter, r *http.Request, d Desk) {
+	var asked Revoke
+	if err := read(w, r, &asked); err != nil {
+		s.answer(w, nil, action.Errorf(action.CodeInvalidArguments, "nothing was revoked: the body names nothing: %s", err))
+		return
+	}
+	done, err := d.Revoke(r.Context(), asked)
+	s.answer(w, done, err)
 }
 
 func (s *Server) getMetrics(w http.ResponseWriter, r *http.Request, _ Desk) {

@@ -21,6 +21,12 @@ type Gateway interface {
 	Undo(ctx context.Context, call action.Call, id action.ID, mine bool) (action.Answer, error)
 	// ReadContent opens protected content, after it has recorded who reads it and why.
 	ReadContent(ctx context.Context, by action.Actor, asked action.ReadAsked) (action.Content, error)
+	// Requested gives a request to a person with everything that is needed to decide about it.
+	Requested(ctx context.Context, id string) (action.ApprovalShown, error)
+	// Decide records what an approver has signed, and does what it says.
+	Decide(ctx context.Context, by action.Actor, asked action.ApprovalAsked) (action.Answer, error)
+	// Revoke takes back what was allowed or asked and not sent yet.
+	Revoke(ctx context.Context, by action.Actor, asked action.RevokeAsked) (action.RevokeDone, error)
 }
 
 // Records is what this door reads.
@@ -30,6 +36,8 @@ type Records interface {
 	Observations(ctx context.Context, id action.ID) ([]action.Observation, error)
 	Place(ctx context.Context, id action.ID) (seq int64, hash string, err error)
 	ForReview(ctx context.Context, now time.Time, limit int) ([]action.Action, error)
+	// Pending lists the requests to people that are open, those that expire first coming first.
+	Pending(ctx context.Context, limit int) ([]action.Approval, error)
 }
 
 // Journal hands out the journal.

@@ -51,11 +51,20 @@ type Reader interface {
 	Attempts(ctx context.Context, id action.ID) ([]action.Attempt, error)
 	Intent(ctx context.Context, id action.IntentID) (action.Intent, error)
 	Run(ctx context.Context, id action.RunID) (action.Run, error)
+	// RunsOf lists the runs of an actor that nobody has revoked.
+	RunsOf(ctx context.Context, actor string) ([]action.RunID, error)
 	// Observations gives what was learned of an action apart from its attempts, in order.
 	Observations(ctx context.Context, id action.ID) ([]action.Observation, error)
 	// Due lists actions that deed may find out about by itself, and whose time has come: unknown ones, and those that their
 	// target still works on. The longest waiting come first.
 	Due(ctx context.Context, q Due) ([]action.ID, error)
+	// Approval gives a request to a person with what was decided about it, Approvals those that fit the query, and WaitingFor
+	// the actions that wait for a request.
+	Approval(ctx context.Context, id action.DecisionID) (action.Approval, error)
+	Approvals(ctx context.Context, q ApprovalQuery) ([]action.Approval, error)
+	WaitingFor(ctx context.Context, id action.DecisionID) ([]action.ID, error)
+	// Pending lists the requests that are open, those that expire first coming first.
+	Pending(ctx context.Context, limit int) ([]action.Approval, error)
 	// Expired lists final actions whose content was kept for as long as their contracts say, those over the longest first.
 	Expired(ctx context.Context, now time.Time, limit int) ([]action.ID, error)
 	// Backlog counts what is unresolved.
@@ -72,6 +81,8 @@ type Reader interface {
 	Result(ctx context.Context, id action.ResultID) (action.StoredResult, []byte, error)
 	// Payload gives a protected payload after checking it against its commitment.
 	Payload(ctx context.Context, kind PayloadKind, owner string) ([]byte, error)
+	// Opening is Payload with the salt of its commitment, for whoever has to check what the journal holds.
+	Opening(ctx context.Context, kind PayloadKind, owner string) (salt, content []byte, err error)
 	// ContractText gives the stored text of a contract version, and OpenContracts the versions that open actions of a
 	// tool still use.
 	ContractText(ctx context.Context, digest string) ([]byte, error)
@@ -100,6 +111,14 @@ type Query struct {
 	Attempt    action.AttemptID
 	Limit      int // 0 means 100
 	Before     action.ID
+}
+
+// ApprovalQuery selects requests to people: the open ones, those that expire first coming first; of them those that have
+// expired at an instant; or all that an action waited for, oldest first.
+type ApprovalQuery struct {
+	Action  action.ID
+	Expired time.Time
+	Limit   int // 0 means 100
 }
 
 // Due says for whom and when actions are due.
@@ -142,6 +161,14 @@ type Tx interface {
 	// any of these effects, or with any of these resources.
 	UnknownByEffect(actor string, effects []string) ([]action.Action, error)
 	UnknownByResource(actor string, resources []string) ([]action.Action, error)
+
+	// Approval gives a request with what was decided about it. ApprovalOfRun gives the newest one about a run that is open or
+	// approved. WaitingFor lists the actions that wait for a request.
+	Approval(id action.DecisionID) (action.Approval, error)
+	ApprovalOfRun(run action.RunID) (action.Approval, error)
+	WaitingFor(id action.DecisionID) ([]action.ID, error)
+	// RunRevoked reports whether an operator has revoked the run.
+	RunRevoked(run action.RunID) (bool, error)
 
 	// Lease says that an owner lives so long from now on, and Alive whether one does. Leases are no part of the record.
 	Lease(owner action.OwnerID, d time.Duration) error

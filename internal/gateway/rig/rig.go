@@ -60,6 +60,7 @@ type Rig struct {
 	Keys       *digest.Keys
 	Contracts  *contract.Set
 	SecretFile string // that the credential "provider" is read from
+	Approvers  Policy // who may decide: Ada and Bob, unless a test says otherwise
 
 	o        Options
 	executor *httpexec.Executor
@@ -158,6 +159,7 @@ func (r *Rig) gateway(parts func(*gateway.Options)) *gateway.Gateway {
 	o := gateway.Options{
 		Store: r.Store, Contracts: r.Contracts, Keys: r.Keys, Vault: r.Vault, Secrets: r.secrets, Lease: r.o.Lease,
 		Executors: map[string]gateway.Executor{"http": r.executor}, Wait: r.o.Wait, Every: 50 * time.Millisecond, Log: r.log(),
+		Approvers: &r.Approvers,
 	}
 	if parts != nil {
 		parts(&o)

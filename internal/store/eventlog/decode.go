@@ -1,6 +1,7 @@
 package eventlog
 
 import (
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"strconv"
@@ -53,7 +54,8 @@ func recorded(k action.EventKind) bool {
 	switch k {
 	case action.RunStarted, action.IntentLogged, action.ActionAccepted, action.ActionDelivery, action.ActionRecovered,
 		action.ReconcileStarted, action.ActionObserved, action.ActionDelegated, action.ActionPurged,
-		action.ContentReadKind:
+		action.ContentReadKind, action.ApprovalRequested, action.ApprovalDecided, action.ApprovalVoided, action.RunRevoked,
+		action.ActionWithdrawn:
 		return true
 	}
 	if _, ok := verdicts[k]; ok {
@@ -94,6 +96,14 @@ func (w *wire) event() (action.Event, error) {
 		ev.ObservedBody = w.observed(&r)
 	case w.Purge != nil && w.Action != nil:
 		ev.PurgedBody = &action.Purged{Kept: time.Duration(w.Purge.KeptUS) * time.Microsecond}
+	case w.Approval != nil && w.Action != nil:
+		ev.ApprovalBody = w.approval(&r)
+	case w.Decision != nil && w.Action != nil:
+		ev.DecidedBody = w.decided(&r)
+	case w.Void != nil && w.Action != nil:
+		ev.VoidedBody = &action.Voided{Approval: action.DecisionID(w.Void.ApprovalID), Action: action.ID(w.ActionID), Why: w.Void.Why}
+	case w.Revocation != nil && (w.Action == nil || ev.Kind == action.ActionWithdrawn):
+		ev.RevokedBody = w.Revocation.revocation()
 	case w.Job != nil && w.Action != nil:
 		ev.DelegatedBody = w.delegated(&r)
 	case w.Action != nil:
@@ -114,6 +124,18 @@ func (r *reader) time(s string) time.Time {
 		r.err = err
 	}
 	return t
+}
+
+// bytes reads what is written as base64url.
+func (r *reader) bytes(s string) []byte {
+	if s == "" {
+		return nil
+	}
+	b, err := base64.RawURLEncoding.Strict().DecodeString(s)
+	if err != nil && r.err == nil {
+		r.err = err
+	}
+	return b
 }
 
 func (r *reader) uint(s string) uint64 {

@@ -68,10 +68,10 @@ func (w *wire) move(r *reader) *action.Moved {
 		Transition: action.Transition(a.Transition), FromAttempt: a.FromAttempt, Reason: a.Reason,
 		FailureClass: action.FailureClass(a.FailureClass), RejectReason: action.RejectReason(a.RejectReason),
 		Recovery: action.Recovery(a.Recovery), ResendBefore: r.time(a.ResendBefore), NotBefore: r.time(a.NotBefore),
-		ResendOver: a.ResendOver, FromEpoch: a.FromEpoch, Owner: action.OwnerID(a.Owner),
+		ResendOver: a.ResendOver, FromEpoch: a.FromEpoch, Owner: action.OwnerID(a.Owner), Approval: action.DecisionID(a.Approval),
 	}
 	if b := w.Binding; b != nil {
-		m.Binding = &action.Binding{Decision: action.DecisionID(b.DecisionID), Kind: b.Kind, Rule: b.Rule, Digest: b.Digest}
+		m.Binding = &action.Binding{Decision: action.DecisionID(b.DecisionID), Kind: b.Kind, Rule: b.Rule, Digest: b.Digest, Until: r.time(b.Until)}
 	}
 	if w.Attempt != nil {
 		m.Started = w.Attempt.attempt(r, w.ActionID)
@@ -87,6 +87,9 @@ func (w *wire) move(r *reader) *action.Moved {
 		m.Review = &action.Review{ID: action.DecisionID(v.DecisionID), Decision: action.ReviewDecision(v.Decision),
 			Reviewer: v.Reviewer, Strength: action.Strength(v.Strength), Why: v.Why, Evidence: v.Evidence,
 			SeenSeq: v.SeenSeq, SeenHash: v.SeenHash}
+	}
+	if w.Revocation != nil {
+		m.Revocation = w.Revocation.revocation()
 	}
 	return m
 }
@@ -150,4 +153,23 @@ func (w *wire) read() *action.ContentRead {
 		r.Reader, r.Strength = w.Actor.Kind+":"+w.Actor.Identity, action.Strength(w.Actor.Strength)
 	}
 	return r
+}
+
+func (w *wire) approval(r *reader) *action.Approval {
+	p := w.Approval
+	return &action.Approval{ID: action.DecisionID(p.ApprovalID), Action: action.ID(w.ActionID), Run: action.RunID(w.RootRunID), Rule: p.Rule,
+		Binding: p.Binding, Nonce: p.Nonce, Expires: r.time(p.ExpiresAt), Needed: p.Needed, NotRequester: p.NotRequester}
+}
+
+func (w *wire) decided(r *reader) *action.Decided {
+	d := w.Decision
+	return &action.Decided{Approval: action.DecisionID(d.ApprovalID), Action: action.ID(w.ActionID), Binding: d.Binding, Nonce: d.Nonce,
+		Expires: r.time(d.ExpiresAt), Decision: action.ApprovalDecision(d.Decision), Approver: d.Approver,
+		Strength: action.ApprovalStrength(d.Strength), Via: d.Via,
+		Signed: action.Signed{Key: r.bytes(d.Key), Signature: r.bytes(d.Signature), AuthenticatorData: r.bytes(d.AuthenticatorData),
+			ClientData: r.bytes(d.ClientData)}}
+}
+
+func (r *wireRevocation) revocation() *action.Revocation {
+	return &action.Revocation{ID: action.DecisionID(r.DecisionID), By: r.By, Strength: action.Strength(r.Strength), What: r.What, Why: r.Why}
 }

@@ -41,6 +41,8 @@ func Body(ev action.Event, about action.Action, after string) (map[string]any, e
 		m["intent"] = intentMembers(*ev.IntentBody)
 	case ev.ReadBody != nil:
 		readMembers(m, *ev.ReadBody)
+	case ev.RevokedBody != nil && ev.Action == "":
+		m["revocation"] = revocationMembers(*ev.RevokedBody)
 	case ev.AcceptedBody != nil:
 		about = *ev.AcceptedBody
 		fallthrough

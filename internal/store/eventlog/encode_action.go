@@ -29,6 +29,14 @@ func actionMembers(m members, ev action.Event, about action.Action) {
 		observedMembers(m, act, *ev.ObservedBody)
 	case ev.DelegatedBody != nil:
 		delegatedMembers(m, act, *ev.DelegatedBody)
+	case ev.ApprovalBody != nil:
+		m["approval"] = approvalMembers(*ev.ApprovalBody)
+	case ev.DecidedBody != nil:
+		m["decision"] = decidedMembers(*ev.DecidedBody)
+	case ev.RevokedBody != nil:
+		m["revocation"] = revocationMembers(*ev.RevokedBody)
+	case ev.VoidedBody != nil:
+		m["void"] = members{"approval_id": string(ev.VoidedBody.Approval), "why": ev.VoidedBody.Why}
 	case ev.PurgedBody != nil:
 		m["purge"] = members{"kept_us": ev.PurgedBody.Kept.Microseconds()}
 	default:
@@ -122,6 +130,10 @@ func moveMembers(m, act members, v action.Moved) {
 	if v.Review != nil {
 		m["review"] = reviewMembers(*v.Review)
 	}
+	put(act, "approval", v.Approval)
+	if v.Revocation != nil {
+		m["revocation"] = revocationMembers(*v.Revocation)
+	}
 }
 
 // putOwner adds the fencing number that the writer held, and who works on the action from now on.
@@ -184,6 +196,7 @@ func bindingMembers(b action.Binding) members {
 	put(m, "kind", b.Kind)
 	put(m, "rule", b.Rule)
 	put(m, "binding_digest", b.Digest)
+	putTime(m, "until", b.Until)
 	return m
 }
 

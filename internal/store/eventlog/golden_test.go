@@ -177,6 +177,7 @@ func goldenEvents() map[string]action.Event {
 			Ended: &action.Attempt{ID: "att_0123456789abcdefghjkmnpqrs", Number: 1, State: action.AttemptCompleted, Status: 202, BytesSent: 418,
 				Reason: "accepted_by_target", SpanID: "00f067aa0ba902b8", Started: goldenTime, Ended: goldenTime.Add(time.Second)}}
 	})
+	approvals(a, add)
 	for _, d := range action.ReviewDecisions {
 		kind := action.MovedTo(d.Transition().To())
 		if d == action.Abandon {

@@ -52,6 +52,14 @@ func Normal(ev action.Event) (action.Event, error) {
 		return normalPurged(ev)
 	case ev.ReadBody != nil:
 		return normalRead(ev)
+	case ev.ApprovalBody != nil:
+		return normalApproval(ev)
+	case ev.DecidedBody != nil:
+		return normalDecided(ev)
+	case ev.VoidedBody != nil:
+		return normalVoided(ev)
+	case ev.RevokedBody != nil:
+		return normalRevoked(ev)
 	default:
 		return normalDelivery(ev)
 	}
@@ -68,7 +76,7 @@ func Micro(t time.Time) time.Time {
 func bodies(ev action.Event) (n int) {
 	for _, set := range []bool{ev.RunBody != nil, ev.CallBody != nil, ev.IntentBody != nil,
 		ev.AcceptedBody != nil, ev.MoveBody != nil, ev.DeliveryBody != nil, ev.ObservedBody != nil, ev.DelegatedBody != nil, ev.PurgedBody != nil,
-		ev.ReadBody != nil} {
+		ev.ReadBody != nil, ev.ApprovalBody != nil, ev.DecidedBody != nil, ev.VoidedBody != nil, ev.RevokedBody != nil} {
 		if set {
 			n++
 		}

@@ -62,9 +62,9 @@ func fresh(ev action.Event, a action.Action) error {
 		return invalid(ev, "starts with a reason")
 	case a.Attempt != 0 || a.TargetStatus != 0 || a.Result != "" || a.RepeatToken != "":
 		return invalid(ev, "starts with an attempt or a result")
-	case a.Owner != "" || a.Epoch != 0 || a.Job != "" || a.Observations != 0 || a.Finding != "" || a.Hinted || a.Abandoned || a.Purged:
+	case a.Owner != "" || a.Epoch != 0 || a.Job != "" || a.Observations != 0 || a.Finding != "" || a.Hinted || a.Abandoned || a.Withdrawn || a.Purged:
 		return invalid(ev, "starts with an owner or with something learned")
-	case a.Binding != (action.Binding{}):
+	case a.Binding != (action.Binding{}) || a.Approval != "":
 		return invalid(ev, "starts with a decision")
 	case !a.NotBefore.IsZero() || !a.ResendBefore.IsZero() || !a.AuthorizedAt.IsZero() || !a.DispatchedAt.IsZero() || !a.UnknownAt.IsZero() || !a.FinishedAt.IsZero():
 		return invalid(ev, "starts with a time of a later state")
@@ -90,6 +90,14 @@ func normalMove(ev action.Event) (action.Event, error) {
 		return ev, invalid(ev, "carries %s, which is recorded as %s", m.Transition, want)
 	}
 	m.ResendBefore, m.NotBefore = Micro(m.ResendBefore), Micro(m.NotBefore)
+	if m.Binding != nil {
+		binding := *m.Binding
+		binding.Until = Micro(binding.Until)
+		m.Binding = &binding
+	}
+	if m.Approval != "" && m.Transition.To() != action.AwaitingApproval {
+		return ev, invalid(ev, "waits for a person by %s", m.Transition)
+	}
 	if m.Started != nil {
 		if m.Transition != action.T11 && m.Transition != action.T18 {
 			return ev, invalid(ev, "starts an attempt by %s", m.Transition)

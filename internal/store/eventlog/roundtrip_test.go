@@ -116,6 +116,36 @@ var kinds = func() map[action.EventKind]func(*rapid.T) action.Event {
 		ev.ReadBody.Kinds = append(slices.DeleteFunc(ev.ReadBody.Kinds, func(k string) bool { return k == "" }), "answer")
 		return ev
 	}
+	all[action.ApprovalRequested] = func(t *rapid.T) action.Event {
+		ev := drawn(t, action.ApprovalRequested)
+		p := fill(t, "approval", new(action.Approval))
+		p.Action, p.Run, p.Why, p.Decisions = ev.Action, ev.Run, "", nil
+		p.Rule = rapid.SampledFrom([]string{action.AsksEachUse, action.AsksRun}).Draw(t, "rule")
+		ev.ApprovalBody = p
+		return ev
+	}
+	all[action.ApprovalDecided] = func(t *rapid.T) action.Event {
+		ev := drawn(t, action.ApprovalDecided)
+		ev.DecidedBody = fill(t, "decided", new(action.Decided))
+		ev.DecidedBody.Action = ev.Action
+		return ev
+	}
+	all[action.ApprovalVoided] = func(t *rapid.T) action.Event {
+		ev := drawn(t, action.ApprovalVoided)
+		ev.VoidedBody = fill(t, "voided", new(action.Voided))
+		ev.VoidedBody.Action = ev.Action
+		return ev
+	}
+	all[action.RunRevoked] = func(t *rapid.T) action.Event {
+		ev := drawn(t, action.RunRevoked)
+		ev.RevokedBody, ev.Action = fill(t, "revoked", new(action.Revocation)), ""
+		return ev
+	}
+	all[action.ActionWithdrawn] = func(t *rapid.T) action.Event {
+		ev := drawn(t, action.ActionWithdrawn)
+		ev.RevokedBody = fill(t, "revoked", new(action.Revocation))
+		return ev
+	}
 	all[action.ActionDelegated] = func(t *rapid.T) action.Event {
 		ev := drawn(t, action.ActionDelegated)
 		ev.DelegatedBody = fill(t, "delegated", new(action.Delegated))
@@ -136,6 +166,7 @@ func drawn(t *rapid.T, kind action.EventKind) action.Event {
 	ev.Kind = kind
 	ev.RunBody, ev.CallBody, ev.IntentBody, ev.AcceptedBody, ev.MoveBody, ev.DeliveryBody = nil, nil, nil, nil, nil, nil
 	ev.ObservedBody, ev.DelegatedBody, ev.PurgedBody, ev.ReadBody = nil, nil, nil, nil
+	ev.ApprovalBody, ev.DecidedBody, ev.VoidedBody, ev.RevokedBody = nil, nil, nil, nil
 	if kind != action.ActionAccepted {
 		ev.Request = nil
 	}
@@ -151,7 +182,7 @@ func drawAccepted(t *rapid.T) action.Event {
 	a.FailureClass, a.RejectReason, a.Recovery, a.Doubted, a.Reason = "", "", "", false, ""
 	a.Attempt, a.TargetStatus, a.Result, a.RepeatToken, a.Binding = 0, 0, "", "", action.Binding{}
 	a.NotBefore, a.ResendBefore, a.AuthorizedAt, a.DispatchedAt, a.FinishedAt = time.Time{}, time.Time{}, time.Time{}, time.Time{}, time.Time{}
-	a.Owner, a.Epoch, a.Job, a.Observations, a.Finding, a.Hinted, a.Abandoned, a.Purged, a.UnknownAt = "", 0, "", 0, "", false, false, false, time.Time{}
+	a.Approval, a.Owner, a.Epoch, a.Job, a.Observations, a.Finding, a.Hinted, a.Abandoned, a.Withdrawn, a.Purged, a.UnknownAt = "", "", 0, "", 0, "", false, false, false, false, time.Time{}
 	ev.AcceptedBody = a
 	return ev
 }
@@ -170,6 +201,9 @@ func drawMove(t *rapid.T, name action.Transition) action.Event {
 	}
 	m.Ended.Action = ev.Action
 	ev.MoveBody = m
+	if name.To() != action.AwaitingApproval {
+		m.Approval = ""
+	}
 	m.Review.Decision = ""
 	for _, d := range action.ReviewDecisions {
 		if d.Transition() == name {
@@ -177,7 +211,7 @@ func drawMove(t *rapid.T, name action.Transition) action.Event {
 		}
 	}
 	if rapid.Bool().Draw(t, "bare") {
-		m.Binding, m.Ended, m.Result = nil, nil, nil
+		m.Binding, m.Ended, m.Result, m.Revocation = nil, nil, nil, nil
 	}
 	if m.Review.Decision == "" || rapid.Bool().Draw(t, "by itself") {
 		m.Review = nil
@@ -213,6 +247,10 @@ func fillValue(t *rapid.T, name string, v reflect.Value) {
 		v.Set(reflect.New(v.Type().Elem()))
 		fillValue(t, name, v.Elem())
 	case reflect.Slice:
+		if v.Type().Elem().Kind() == reflect.Uint8 {
+			v.SetBytes(rapid.SliceOfN(rapid.Byte(), 1, 80).Draw(t, name))
+			return
+		}
 		v.Set(reflect.MakeSlice(v.Type(), rapid.IntRange(1, 3).Draw(t, name), 3))
 		for i := range v.Len() {
 			fillValue(t, name, v.Index(i))

@@ -38,6 +38,11 @@ type wire struct {
 	Purge    *wirePurge    `json:"purge"`
 	Read     *wireRead     `json:"read"`
 	Review   *wireReview   `json:"review"`
+
+	Approval   *wireApproval   `json:"approval"`
+	Decision   *wireDecided    `json:"decision"`
+	Void       *wireVoid       `json:"void"`
+	Revocation *wireRevocation `json:"revocation"`
 }
 
 type wireActor struct {
@@ -125,6 +130,7 @@ type wireAction struct {
 	ResendBefore string `json:"resend_before"`
 	NotBefore    string `json:"not_before"`
 	ResendOver   bool   `json:"resend_over"`
+	Approval     string `json:"approval"`
 
 	// Of everything that an owner does.
 	FromEpoch int64  `json:"from_epoch"`
@@ -144,6 +150,7 @@ type wireBinding struct {
 	Kind       string `json:"kind"`
 	Rule       string `json:"rule"`
 	Digest     string `json:"binding_digest"`
+	Until      string `json:"until"`
 }
 
 type wireAttempt struct {
@@ -232,4 +239,43 @@ type wireRead struct {
 
 type wirePurge struct {
 	KeptUS int64 `json:"kept_us"`
+}
+
+type wireApproval struct {
+	ApprovalID   string `json:"approval_id"`
+	Rule         string `json:"rule"`
+	Binding      string `json:"binding_digest"`
+	Nonce        string `json:"nonce"`
+	ExpiresAt    string `json:"expires_at"`
+	Needed       int    `json:"needed"`
+	NotRequester bool   `json:"not_requester"`
+}
+
+// wireDecided is an approver's decision with all that was signed. Bytes are in base64url without padding.
+type wireDecided struct {
+	ApprovalID        string `json:"approval_id"`
+	Binding           string `json:"binding_digest"`
+	Nonce             string `json:"nonce"`
+	ExpiresAt         string `json:"expires_at"`
+	Decision          string `json:"decision"`
+	Approver          string `json:"approver"`
+	Strength          string `json:"approval_strength"`
+	Via               string `json:"via"`
+	Key               string `json:"key"`
+	Signature         string `json:"signature"`
+	AuthenticatorData string `json:"authenticator_data"`
+	ClientData        string `json:"client_data"`
+}
+
+type wireVoid struct {
+	ApprovalID string `json:"approval_id"`
+	Why        string `json:"why"`
+}
+
+type wireRevocation struct {
+	DecisionID string `json:"decision_id"`
+	By         string `json:"by"`
+	Strength   string `json:"strength"`
+	What       string `json:"what"`
+	Why        string `json:"why"`
 }

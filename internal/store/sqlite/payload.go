@@ -17,18 +17,10 @@ import (
 
 // A commitment binds the journal to a payload and gives nothing to guess at: the salt stays with the payload, and both can
 // be erased.
-const (
-	commitmentDomain = "deed-commitment/1\x00"
-	commitmentPrefix = "sha256-salted:"
-	saltSize         = 16
-)
+const saltSize = 16
 
 func commit(salt, content []byte) action.Commitment {
-	h := sha256.New()
-	h.Write([]byte(commitmentDomain))
-	h.Write(salt)
-	h.Write(content)
-	return action.Commitment(commitmentPrefix + hex.EncodeToString(h.Sum(nil)))
+	return action.CommitmentTo(salt, content)
 }
 
 // seal seals salt and content for the row that they stand in.
@@ -91,14 +83,20 @@ func (t *tx) Erase(kind store.PayloadKind, owner string) error {
 
 // Payload implements store.Reader.
 func (r *reader) Payload(ctx context.Context, kind store.PayloadKind, owner string) ([]byte, error) {
-	content, commitment, err := r.content(ctx, kind, owner)
+	_, content, err := r.Opening(ctx, kind, owner)
+	return content, err
+}
+
+// Opening implements store.Reader.
+func (r *reader) Opening(ctx context.Context, kind store.PayloadKind, owner string) (salt, content []byte, err error) {
+	salt, content, commitment, err := r.content(ctx, kind, owner)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	// The payload's own row could be rewritten as a whole. The record that owns it was made from the journal.
 	want, err := r.recorded(ctx, kind, owner)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	got := string(commitment)
 	if kind == store.Repeat { // the journal holds a plain digest of a token, which is random already
@@ -106,31 +104,31 @@ func (r *reader) Payload(ctx context.Context, kind store.PayloadKind, owner stri
 		got = hex.EncodeToString(sum[:])
 	}
 	if want != "" && !same(want, got) {
-		return nil, fmt.Errorf("the %s of %s is not what the journal committed to", kind, owner)
+		return nil, nil, fmt.Errorf("the %s of %s is not what the journal committed to", kind, owner)
 	}
-	return content, nil
+	return salt, content, nil
 }
 
 // content opens a payload and checks it against the commitment beside it.
-func (r *reader) content(ctx context.Context, kind store.PayloadKind, owner string) (content []byte, c action.Commitment, err error) {
+func (r *reader) content(ctx context.Context, kind store.PayloadKind, owner string) (salt, content []byte, c action.Commitment, err error) {
 	var value, lock []byte
 	err = one(ctx, r.payload, func(scan func(...any) error) error { return scan(&value, &c, &lock) }, string(kind), owner)
 	if err != nil {
-		return nil, "", about(err, string(kind)+" of", owner)
+		return nil, nil, "", about(err, string(kind)+" of", owner)
 	}
 	if r.keys == nil {
-		return nil, "", fmt.Errorf("the %s of %s: %w", kind, owner, store.ErrSealed)
+		return nil, nil, "", fmt.Errorf("the %s of %s: %w", kind, owner, store.ErrSealed)
 	}
 	opened, err := r.keys.Open(sealed.Place{Kind: string(kind), Owner: owner, Commitment: string(c), Lock: lock}, value)
 	switch {
 	case errors.Is(err, sealed.ErrNoKey):
-		return nil, "", fmt.Errorf("the %s of %s cannot be opened: %w. Restore %s from its backup", kind, owner, err, r.keys.Path())
+		return nil, nil, "", fmt.Errorf("the %s of %s cannot be opened: %w. Restore %s from its backup", kind, owner, err, r.keys.Path())
 	case err != nil:
-		return nil, "", fmt.Errorf("the %s of %s does not open: %w. Nothing of it was used; restore the database from its backup", kind, owner, err)
+		return nil, nil, "", fmt.Errorf("the %s of %s does not open: %w. Nothing of it was used; restore the database from its backup", kind, owner, err)
 	case len(opened) < saltSize || !same(string(commit(opened[:saltSize], opened[saltSize:])), string(c)):
-		return nil, "", fmt.Errorf("the %s of %s does not fit its commitment: it was changed or damaged", kind, owner)
+		return nil, nil, "", fmt.Errorf("the %s of %s does not fit its commitment: it was changed or damaged", kind, owner)
 	}
-	return opened[saltSize:], c, nil
+	return opened[:saltSize], opened[saltSize:], c, nil
 }
 
 // recorded gives what a journal event committed to, "" where there is no such event.

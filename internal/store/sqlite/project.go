@@ -47,7 +47,7 @@ func (p *projector) writeIntent(i action.Intent) error {
 
 const insertAction = `insert into actions (` + actionColumns + `, open)
 	values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
-	?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1)`
+	?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1)`
 
 func (p *projector) writeAccepted(r row, at place) error {
 	r.seq, r.eventSeq, r.eventHash = at.seq, at.seq, at.hash
@@ -67,12 +67,13 @@ const (
 	moveAction = `update actions set state = ?, delivery = ?, failure_class = ?, reject_reason = ?, recovery = ?, doubted = ?, reason = ?,
 		attempt = ?, not_before = ?, resend_before = ?, decision = ?, decision_kind = ?, decision_rule = ?, binding_digest = ?,
 		target_status = ?, authorized_at = ?, dispatched_at = ?, finished_at = ?, updated_at = ?, event_seq = ?, event_hash = ?,
-		owner = ?, epoch = ?, finding = ?, hinted = ?, abandoned = ?, unknown_at = ?, max_attempts = ?`
+		owner = ?, epoch = ?, finding = ?, hinted = ?, abandoned = ?, unknown_at = ?, max_attempts = ?, approval = ?, decision_until = ?, withdrawn = ?`
 	ofAction         = ` where seq = ? and state = ? and attempt = ? and delivery = ?`
 	moveActionAcross = moveAction + `, open = ?, result = ?, repeat_token = ?` + ofAction
 	deliverAction    = `update actions set delivery = ?, updated_at = ?, event_seq = ?, event_hash = ?` + ofAction
 	observeAction    = `update actions set owner = ?, epoch = ?, observations = ?, finding = ?, hinted = ?, not_before = ?, updated_at = ?,
 		event_seq = ?, event_hash = ?` + ofAction
+	touchAction    = `update actions set withdrawn = ?, updated_at = ?, event_seq = ?, event_hash = ?` + ofAction
 	purgeAction    = `update actions set purged = 1, updated_at = ?, event_seq = ?, event_hash = ?` + ofAction
 	delegateAction = `update actions set job = ?, not_before = ?, target_status = ?, updated_at = ?, event_seq = ?, event_hash = ?` + ofAction
 )
@@ -90,6 +91,10 @@ func (p *projector) writeChange(s step, at place) error {
 		err = p.compareAndSet(p.purge, s.from, []any{micros(r.UpdatedAt), r.eventSeq, r.eventHash[:]})
 	case ev.DelegatedBody != nil:
 		err = p.writeDelegated(s.from, r, *ev.DelegatedBody)
+	case ev.ApprovalBody != nil, ev.DecidedBody != nil, ev.VoidedBody != nil, ev.RevokedBody != nil:
+		if err = p.compareAndSet(p.touch, s.from, []any{r.Withdrawn, micros(r.UpdatedAt), r.eventSeq, r.eventHash[:]}); err == nil {
+			err = p.writeApproval(s, at)
+		}
 	default:
 		err = p.compareAndSet(p.deliver, s.from, []any{string(r.Delivery), micros(r.UpdatedAt), r.eventSeq, r.eventHash[:]})
 	}
@@ -105,7 +110,8 @@ func (p *projector) writeMove(from, r row, m action.Moved) error {
 		r.Doubted, r.Reason, int64(r.Attempt), micros(r.NotBefore), micros(r.ResendBefore), string(r.Binding.Decision), r.Binding.Kind,
 		r.Binding.Rule, r.Binding.Digest, int64(r.TargetStatus), micros(r.AuthorizedAt), micros(r.DispatchedAt),
 		micros(r.FinishedAt), micros(r.UpdatedAt), r.eventSeq, r.eventHash[:],
-		string(r.Owner), r.Epoch, string(r.Finding), r.Hinted, r.Abandoned, micros(r.UnknownAt), int64(r.MaxAttempts)}
+		string(r.Owner), r.Epoch, string(r.Finding), r.Hinted, r.Abandoned, micros(r.UnknownAt), int64(r.MaxAttempts),
+		string(r.Approval), micros(r.Binding.Until), r.Withdrawn}
 	statement := p.move
 	// Moves between open states leave the columns alone on which the larger indexes stand.
 	if from.State.Final() != r.State.Final() || m.Result != nil {

@@ -15,7 +15,10 @@ import (
 type projector struct {
 	reads *reads
 	insertRun, insertCall, insertIntent, insertAction, insertAttempt, endAttempt, insertResult,
-	move, finish, deliver, observation, observe, delegate, purge, toolOf, insertRead *sql.Stmt
+	move, finish, deliver, observation, observe, delegate, purge, touch, toolOf, insertRead *sql.Stmt
+
+	approvals                                                 *approvalReads
+	insertApproval, settleApproval, insertDecision, revokeRun *sql.Stmt
 
 	// Actions and tools of the change under way, so that a chain of moves reads its action once.
 	seen  map[action.ID]row
@@ -40,7 +43,14 @@ func prepareProjector(p *statements, r *reads) *projector {
 		delegate:      p.prepare(delegateAction),
 		purge:         p.prepare(purgeAction),
 		insertRead:    p.prepare(insertRead),
+		touch:         p.prepare(touchAction),
 		toolOf:        p.prepare(`select tool from intents where id = ?`),
+
+		approvals:      r.approvals,
+		insertApproval: p.prepare(insertApproval),
+		settleApproval: p.prepare(settleApproval),
+		insertDecision: p.prepare(insertDecision),
+		revokeRun:      p.prepare(revokeRun),
 	}
 }
 
@@ -57,6 +67,9 @@ type step struct {
 	after string        // hash of its previous event
 	from  row
 	to    row
+
+	approval    action.Approval // as it will be, if the event says something about one
+	approvalWas action.ApprovalState
 }
 
 // prepare holds an event against the rows, without writing.
@@ -69,7 +82,8 @@ func (p *projector) prepare(ev action.Event) (step, error) {
 	case ev.AcceptedBody != nil:
 		return p.prepareAccepted(ev)
 	case ev.MoveBody != nil, ev.DeliveryBody != nil, ev.ObservedBody != nil, ev.DelegatedBody != nil,
-		ev.PurgedBody != nil:
+		ev.PurgedBody != nil, ev.ApprovalBody != nil, ev.DecidedBody != nil, ev.VoidedBody != nil,
+		ev.RevokedBody != nil && ev.Action != "":
 		return p.prepareChange(ev)
 	case ev.ReadBody != nil:
 		return p.prepareRead(ev)
@@ -112,9 +126,13 @@ func (p *projector) prepareChange(ev action.Event) (step, error) {
 	if err != nil {
 		return step{}, refusal(err)
 	}
+	was, approval, err := p.prepareApproval(ev, r.Action)
+	if err != nil {
+		return step{}, err
+	}
 	to := r
 	to.Action = next
-	return step{event: ev, about: r.Action, after: r.eventHash.String(), from: r, to: to}, nil
+	return step{event: ev, about: r.Action, after: r.eventHash.String(), from: r, to: to, approval: approval, approvalWas: was.State}, nil
 }
 
 // refusal is the core's refusal of an event in the words of the store's contract.
@@ -154,6 +172,8 @@ func (p *projector) write(s step, at place) error {
 		return p.writeRun(*ev.RunBody)
 	case ev.CallBody != nil:
 		return p.writeCall(ev, at)
+	case ev.RevokedBody != nil && ev.Action == "":
+		return p.writeRevoked(ev.Run, ev.Time)
 	case ev.IntentBody != nil:
 		return p.writeIntent(*ev.IntentBody)
 	case ev.ReadBody != nil:

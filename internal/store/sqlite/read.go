@@ -12,11 +12,13 @@ import (
 // reads are the questions that both a Reader and a change under way ask.
 type reads struct {
 	action, attempts, intent, run, result, payload *sql.Stmt
+	approvals                                      *approvalReads
 }
 
 func prepareReads(p *statements) *reads {
 	return &reads{
-		action: p.prepare(`select ` + actionColumns + ` from actions where id = ?`),
+		approvals: prepareApprovalReads(p),
+		action:    p.prepare(`select ` + actionColumns + ` from actions where id = ?`),
 		attempts: p.prepare(`select action, number, id, state, certainty, bytes_sent, status, reason, remote, span_id, retry_of,
 			started_at, ended_at from attempts where action = ? order by number`),
 		intent: p.prepare(`select id, run, tool, contract, idem_key, step, tool_call_id, key_source, arguments, logged_at

@@ -19,6 +19,7 @@ type reader struct {
 	statements *statements
 	*reads
 	contract, openContracts, openKeys, headStmt, placeOf, observations, due, backlog, expired *sql.Stmt
+	runsOf                                                                                    *sql.Stmt
 	waiting, overdue, countOverdue, open                                                      *sql.Stmt
 	hashes, logKeys                                                                           *sql.Stmt
 	committed                                                                                 map[store.PayloadKind]*sql.Stmt // what the journal says of a payload
@@ -39,6 +40,7 @@ func openReader(ctx context.Context, path string) (*reader, error) {
 		headStmt:      p.prepare(headQuery),
 		placeOf:       p.prepare(`select seq from actions where id = ?`),
 		observations:  p.prepare(selectObservations),
+		runsOf:        p.prepare(`select id from runs where kind || ':' || identity = ? and revoked_at is null order by id`),
 		due:           p.prepare(selectDue),
 		backlog:       p.prepare(countBacklog),
 		expired:       p.prepare(selectExpired),

@@ -11,7 +11,7 @@ import (
 )
 
 // projections are the tables that events make, children before what they refer to.
-var projections = []string{"content_reads", "attempts", "observations", "results", "calls", "actions", "intents", "runs", "tree", "log_keys"}
+var projections = []string{"content_reads", "approval_decisions", "approvals", "attempts", "observations", "results", "calls", "actions", "intents", "runs", "tree", "log_keys"}
 
 // Rebuild empties every table that is made from events and makes it again from the journal, all in one transaction.
 // Payloads and contract texts stay: the journal holds no more than commitments to them.

@@ -26,7 +26,7 @@ const actionColumns = `seq, id, intent, run, actor, tool, state, delivery, failu
 	operation, repeats, similar, target_status, result, repeat_token, trace_id, span_id, parent_span_id,
 	accepted_at, authorized_at, dispatched_at, finished_at, updated_at, event_seq, event_hash,
 	owner, epoch, job, observations, finding, hinted, abandoned, can_ask, review_after, compensates, unknown_at,
-	keep_result, purged`
+	keep_result, purged, approval, decision_until, withdrawn`
 
 func scanAction(scan func(...any) error) (r row, err error) {
 	a := &r.Action
@@ -41,7 +41,7 @@ func scanAction(scan func(...any) error) (r row, err error) {
 		&a.TargetStatus, &a.Result, &a.RepeatToken, &a.Trace.TraceID, &a.Trace.SpanID, &a.Trace.ParentSpanID,
 		instant{&a.AcceptedAt}, instant{&a.AuthorizedAt}, instant{&a.DispatchedAt}, instant{&a.FinishedAt}, instant{&a.UpdatedAt},
 		&r.eventSeq, &hash, &a.Owner, &a.Epoch, &a.Job, &a.Observations, &a.Finding, &a.Hinted, &a.Abandoned, &a.CanAsk, &reviewAfter,
-		&a.Compensates, instant{&a.UnknownAt}, &keepResult, &a.Purged); err != nil {
+		&a.Compensates, instant{&a.UnknownAt}, &keepResult, &a.Purged, &a.Approval, instant{&a.Binding.Until}, &a.Withdrawn); err != nil {
 		return row{}, fmt.Errorf("read an action: %w", err)
 	}
 	if len(hash) != len(r.eventHash) {
@@ -84,7 +84,7 @@ func (r row) inserted() ([]any, error) {
 		micros(r.FinishedAt), micros(r.UpdatedAt), r.eventSeq, r.eventHash[:],
 		string(r.Owner), r.Epoch, string(r.Job), int64(r.Observations), string(r.Finding), r.Hinted, r.Abandoned, r.CanAsk,
 		r.ReviewAfter.Microseconds(), string(r.Compensates), micros(r.UnknownAt),
-		r.KeepResult.Microseconds(), r.Purged}, nil
+		r.KeepResult.Microseconds(), r.Purged, string(r.Approval), micros(r.Binding.Until), r.Withdrawn}, nil
 }
 
 func scanAttempt(scan func(...any) error) (a action.Attempt, err error) {

@@ -209,10 +209,16 @@ func (w *writer) scrub() error {
 		return nil
 	}
 	w.scrubbed = time.Now()
+	if err := w.files.check(); err != nil { // what somebody else has cut is for the next commit to refuse
+		return fmt.Errorf("empty the WAL: %w", err)
+	}
 	if _, err := w.conn.ExecContext(background, fmt.Sprintf(`pragma busy_timeout = %d`, scrubWait)); err != nil {
 		return fmt.Errorf("empty the WAL: %w", err)
 	}
 	busy, err := emptyWAL(background, w.conn)
+	if noted := w.files.note(); err == nil { // the WAL is shorter by our own doing
+		err = noted
+	}
 	if _, again := w.conn.ExecContext(background, `pragma busy_timeout = 5000`); err == nil {
 		err = again
 	}

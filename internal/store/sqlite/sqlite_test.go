@@ -68,7 +68,7 @@ func (o opened) Rows(t testing.TB) string {
 	db := byHand(t, o.dir)
 	defer db.Close()
 	var all strings.Builder
-	for _, table := range []string{"runs", "intents", "calls", "actions", "attempts", "observations", "results", "content_reads", "tool_operations", "tree", "log_keys"} {
+	for _, table := range []string{"runs", "intents", "calls", "actions", "attempts", "observations", "results", "content_reads", "approvals", "approval_decisions", "tool_operations", "tree", "log_keys"} {
 		rows, err := db.Query("select * from " + table + " order by 1, 2")
 		if err != nil {
 			t.Fatal(err)

@@ -62,7 +62,9 @@ func Histories(t testing.TB, s store.Reader) map[action.ID][]Record {
 		switch ev := rec.Event; {
 		case ev.IntentBody != nil:
 			tools[ev.Intent] = ev.IntentBody.Tool
-		case ev.AcceptedBody != nil, ev.MoveBody != nil, ev.DeliveryBody != nil, ev.ObservedBody != nil, ev.DelegatedBody != nil, ev.PurgedBody != nil:
+		case ev.AcceptedBody != nil, ev.MoveBody != nil, ev.DeliveryBody != nil, ev.ObservedBody != nil, ev.DelegatedBody != nil,
+			ev.PurgedBody != nil, ev.ApprovalBody != nil, ev.DecidedBody != nil, ev.VoidedBody != nil,
+			ev.RevokedBody != nil && ev.Action != "":
 			histories[ev.Action] = append(histories[ev.Action], rec)
 		}
 	}

@@ -30,6 +30,10 @@ func testRebuild(t *testing.T, open Opener) {
 	}); err != nil {
 		t.Fatal(err)
 	}
+	a, p := k.ask(t, s, nil)
+	mustCommit(t, s, k.Decision(p, "ada", action.Approve), k.allows(a, p), k.Voids(p, "revoked"))
+	k.ask(t, s, func(p *action.Approval) { p.Rule = action.AsksRun })
+	mustCommit(t, s, action.Event{ID: k.event(), Kind: action.RunRevoked, Run: a.Run, RevokedBody: &action.Revocation{ID: "apr_revocation"}})
 	before := s.Rows(t)
 	if err := s.Rebuild(context.Background()); err != nil {
 		t.Fatalf("rebuild: %v", err)

@@ -40,6 +40,7 @@ func Run(t *testing.T, open Opener) {
 		{"Payloads", testPayloads},
 		{"Changes", testChanges},
 		{"Clock", testClock},
+		{"Approvals", testApprovals},
 		{"Rebuild", testRebuild},
 	} {
 		t.Run(part.name, func(t *testing.T) { part.test(t, open) })
