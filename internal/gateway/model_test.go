@@ -394,7 +394,7 @@ func (h *history) review() {
 func (h *history) quiet() {
 	h.step("the quiet end")
 	h.world.look, h.world.locked, h.world.fates = lookOn, false, nil
-	for h.world.pass(2 * modelLease); h.model.behind(); {
+	for h.world.pass(2*modelLease + modelSkew); h.model.behind(); { // a clock set back makes a dead owner's lease that much longer
 		h.world.pass(time.Hour)
 	}
 	h.late()
