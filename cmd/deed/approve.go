@@ -2,17 +2,14 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"deed.dev/deed/internal/action"
 	"deed.dev/deed/internal/approval"
@@ -21,8 +18,8 @@ import (
 	"deed.dev/deed/internal/store"
 )
 
-// signingFlags are the flags of a decision that is signed.
-type signingFlags struct {
+// pen are the flags of a decision that is signed.
+type pen struct {
 	as, key, passphrase string
 	yes, all            bool
 }
@@ -51,7 +48,7 @@ own retries are told so. A signed denial can never be shown as an approval.`,
 }
 
 func (a *app) signedDecision(is action.ApprovalDecision, c *cobra.Command) *cobra.Command {
-	var f signingFlags
+	var f pen
 	c.Args = cobra.ExactArgs(1)
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		return a.decide(cmd.Context(), func(ctx context.Context, at desk) (action.Status, int, error) {
@@ -68,7 +65,7 @@ func (a *app) signedDecision(is action.ApprovalDecision, c *cobra.Command) *cobr
 }
 
 // sign shows what is asked, makes sure that it is meant, signs it and brings it to the gateway.
-func (a *app) sign(ctx context.Context, at desk, id string, is action.ApprovalDecision, f signingFlags) (action.Status, int, error) {
+func (a *app) sign(ctx context.Context, at desk, id string, is action.ApprovalDecision, f pen) (action.Status, int, error) {
 	none := action.Status{}
 	r, op, err := requestAt(ctx, at, id)
 	if err != nil {
@@ -142,10 +139,10 @@ func requestAt(ctx context.Context, at desk, id string) (operator.Request, actio
 
 // agreed asks on a terminal. Elsewhere nobody can answer, and only a denial, which sends nothing, goes on.
 func (a *app) agreed(is action.ApprovalDecision, yes bool) error {
-	if yes || is == action.Deny && !isTyped(a.in) {
+	if yes || is == action.Deny && !typedAt(a.in) {
 		return nil
 	}
-	if !isTyped(a.in) {
+	if !typedAt(a.in) {
 		return &exitError{exitUsage, errors.New("approving sends it, and there is no terminal to ask on; give --yes if that is meant. Nothing was decided")}
 	}
 	question := "Approve it? It is sent at once."
@@ -161,7 +158,7 @@ func (a *app) agreed(is action.ApprovalDecision, yes bool) error {
 }
 
 // openKey opens the approver's own key with its passphrase.
-func (a *app) openKey(f signingFlags) (*approval.Signer, error) {
+func (a *app) openKey(f pen) (*approval.Signer, error) {
 	path, err := a.keyPath(f.key)
 	if err != nil {
 		return nil, err
@@ -210,32 +207,17 @@ func (a *app) nameOf(signer *approval.Signer, as string) (string, error) {
 	return who.Name, nil
 }
 
-// passphrase reads a passphrase from the first line of a file, or at the terminal without showing it.
+// passphrase is the one that a file holds, or one that is typed at the terminal unseen.
 func (a *app) passphrase(path, prompt string) ([]byte, error) {
 	if path != "" {
-		f, err := os.Open(path)
+		text, err := privateFile(path)
 		if err != nil {
 			return nil, &exitError{exitUsage, err}
 		}
-		defer f.Close()
-		const most = 4 << 10
-		text, err := io.ReadAll(io.LimitReader(f, most))
-		if err != nil {
-			return nil, &exitError{exitUsage, err}
-		}
-		line, _, _ := bytes.Cut(text, []byte("\n"))
-		return bytes.TrimSuffix(line, []byte("\r")), nil
+		return firstLine(text), nil
 	}
-	f, ok := a.in.(*os.File)
-	if !ok || !isTyped(a.in) {
+	if !typedAt(a.in) {
 		return nil, &exitError{exitUsage, errors.New("there is no terminal to type a passphrase at; give --passphrase-file. Nothing was decided")}
 	}
-	fmt.Fprint(a.err, prompt)
-	defer fmt.Fprintln(a.err)
-	return term.ReadPassword(int(f.Fd()))
-}
-
-func isTyped(in io.Reader) bool {
-	f, ok := in.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
+	return a.typed(prompt)
 }

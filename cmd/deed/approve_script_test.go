@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -59,4 +60,9 @@ func scriptAwaitPending(ts *testscript.TestScript, _ bool, args []string) {
 		}
 		return string(rune('0'+len(all))) == args[0]
 	})
+}
+
+// awaitrequests N waits until the provider has seen N requests.
+func scriptAwaitRequests(ts *testscript.TestScript, _ bool, args []string) {
+	scriptAwait(ts, func() bool { return fmt.Sprint(len(stageOf(ts).Requests())) == args[0] })
 }

@@ -89,7 +89,7 @@ func openLine(ctx context.Context, cfg config.Config, log *slog.Logger) (*line, 
 		Store: l.store, Contracts: contracts, Keys: keys, Vault: credentials,
 		Secrets:   secrets,
 		Executors: map[string]gateway.Executor{"http": l.http}, Wait: cfg.Wait, Log: log,
-		Approvers: approval.PolicyFile(cfg.Approvers), AuthorizeRuns: cfg.PersonRuns, RunLife: cfg.LongestRun,
+		Approvers: approval.PolicyFile(cfg.Approvers), EachUse: credentials.EachUse, AuthorizeRuns: cfg.PersonRuns, RunLife: cfg.LongestRun,
 	})
 	l.mcp = mcpserver.New(mcpserver.Options{
 		Gateway: l.gateway, Tools: shownTools(l.tools), Cancelled: gateway.ErrCancelled,

@@ -108,7 +108,7 @@ func describePlan(c *contract.Contract, r contract.Resolved, credentials *vault.
 	if err != nil {
 		return planned{}, &exitError{exitUsage, err}
 	}
-	decision := ladder.Decide(ladder.Facts{ActorVerified: true, RunAuthorized: true, EachUse: c.EachUse, VaultLocked: c.Credential != "" && credentials.Locked()})
+	decision := ladder.Decide(ladder.Facts{ActorVerified: true, RunAuthorized: true, EachUse: c.EachUse || credentials.EachUse(c.Credential), VaultLocked: c.Credential != "" && credentials.Locked()})
 	if bound, ok := credentials.Find(c.Credential); c.Credential != "" && (!ok || !bound.Bound(op.Target)) {
 		decision = ladder.Decision{Verdict: ladder.Deny, Rule: ladder.RuleVault,
 			Why: fmt.Sprintf("there is no credential %q for %s; add it to credentials.yaml", c.Credential, op.Target.Address())}

@@ -29,7 +29,7 @@ func TestScripts(t *testing.T) {
 			"export": scriptExport, "actionids": scriptActionIDs,
 			"door": scriptDoor, "mode": scriptMode, "awaitrecords": scriptAwaitRecords, "exits": scriptExits,
 			"freeaddress": scriptFreeAddress, "awaitaddress": scriptAwaitAddress,
-			"mailcontract": scriptMailContract, "replay": scriptReplay, "awaitpending": scriptAwaitPending,
+			"mailcontract": scriptMailContract, "replay": scriptReplay, "awaitpending": scriptAwaitPending, "awaitrequests": scriptAwaitRequests,
 			"events": scriptEvents, "metric": scriptMetric, "agentdoor": scriptAgentDoor,
 		},
 	})

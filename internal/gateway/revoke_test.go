@@ -87,17 +87,19 @@ func TestARevocationVoidsTheApproval(t *testing.T) {
 // VA-10: what is on its way goes on, its outcome is recorded, and it is not sent again; the answer says so.
 func TestWhatIsSentGoesOn(t *testing.T) {
 	t.Parallel()
-	r := rig.New(t, rig.Options{Wait: 50 * time.Millisecond})
+	r := rig.New(t, rig.Options{})
 	r.Break(provider.Fault{Kind: provider.CommitThenDrop, Times: 1})
 	a := r.Call("send_email", `{"to":"a"}`).Key("t", 1, "a").Do() // unknown
-	r.Break(provider.Fault{Kind: provider.CommitThenHang, Times: 1})
-	b := r.Call("charge", approvalCharge).Key("t", 2, "b").Do() // dispatched, and its answer never comes
 	c := r.Call("get_echo", `{}`).Key("t", 3, "c").Do()
+	r.Break(provider.Fault{Kind: provider.CommitThenHang, Times: 1})
+	hanging := r.Call("send_email", `{"to":"b"}`).Key("t", 2, "b").Go() // dispatched, and its answer does not come
+	r.AwaitEffects(2)
+	b := r.Actions()[0]
 	done := revoke(t, r, action.RevokeAsked{Run: a.Action.Run})
 	if len(done.Rejected) != 0 || len(done.Sent) != 2 || done.Settled != 1 {
 		t.Errorf("it is told %+v", done)
 	}
-	for _, id := range []action.ID{a.Action.ID, b.Action.ID} {
+	for _, id := range []action.ID{a.Action.ID, b.ID} {
 		if now := r.Stored(id); !now.Withdrawn || now.State == action.Rejected {
 			t.Errorf("%s is %s, withdrawn %t", id, now.State, now.Withdrawn)
 		}
@@ -105,8 +107,12 @@ func TestWhatIsSentGoesOn(t *testing.T) {
 	if c := r.Stored(c.Action.ID); c.State != action.Completed || c.Withdrawn {
 		t.Errorf("what was over is %s, withdrawn %t", c.State, c.Withdrawn)
 	}
+	r.Break()
+	if now := hanging.Answer(); now.Action.ID != b.ID || now.Action.State != action.Completed {
+		t.Errorf("what was on its way ends %s", now.Action.State)
+	}
 	again := revoke(t, r, action.RevokeAsked{Run: a.Action.Run})
-	if len(again.Sent) != 2 {
+	if len(again.Sent) != 1 || again.Settled != 2 {
 		t.Errorf("again: %+v", again)
 	}
 	// A new call of the run begins nothing.

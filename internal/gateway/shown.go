@@ -12,8 +12,24 @@ import (
 )
 
 // Requested gives a request with everything that a person needs to decide about it, read from the record: by its own id, or
-// by that of an action that waits for it.
-func (g *Gateway) Requested(ctx context.Context, id string) (action.ApprovalShown, error) {
+// by that of an action that waits for it. It shows protected content, so who looks stands in the journal first.
+func (g *Gateway) Requested(ctx context.Context, by action.Actor, id string) (action.ApprovalShown, error) {
+	if !by.Verified() {
+		return action.ApprovalShown{}, action.Errorf(action.CodeUnauthenticated, "nothing was proved about who asks, so nothing is shown")
+	}
+	s, err := g.requested(ctx, id)
+	if err != nil {
+		return action.ApprovalShown{}, err
+	}
+	asked := action.ReadAsked{Action: s.Action.ID, Why: "asked to decide about " + string(s.Approval.ID)}
+	if _, err := g.recordRead(ctx, by, asked, []string{string(store.Operation)}); err != nil {
+		return action.ApprovalShown{}, action.Errorf(action.CodeJournalUnavailable,
+			"the reading could not be recorded, so nothing was shown; try again when the journal can be written").About(s.Action.ID).Because(err)
+	}
+	return s, nil
+}
+
+func (g *Gateway) requested(ctx context.Context, id string) (action.ApprovalShown, error) {
 	var s action.ApprovalShown
 	approvalID := action.DecisionID(id)
 	if strings.HasPrefix(id, action.Prefix) {

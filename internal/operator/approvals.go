@@ -116,7 +116,7 @@ func (d Desk) Request(ctx context.Context, id string) (Request, error) {
 	if !action.ValidID(action.Prefix, id) && !action.ValidID(action.DecisionPrefix, id) {
 		return Request{}, action.Errorf(action.CodeNoSuchAction, "no such request is on record; nothing was done")
 	}
-	s, err := d.o.Gateway.Requested(ctx, id)
+	s, err := d.o.Gateway.Requested(ctx, d.By, id)
 	if err != nil {
 		return Request{}, err
 	}

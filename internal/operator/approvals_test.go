@@ -64,6 +64,9 @@ func TestARequestShowsTheResolvedOperation(t *testing.T) {
 			t.Errorf("%s is not in\n%s", want, b.String())
 		}
 	}
+	if !strings.Contains(s.Export(), `"why":"asked to decide about `+string(r.ApprovalID)+`"`) {
+		t.Error("that it was shown is not on record")
+	}
 	list, err := operator.NewClient(s.socket).Request(t.Context(), string(r.ApprovalID))
 	if s.must(err); list.ActionID != id || list.State != action.ApprovalOpen {
 		t.Errorf("by its own id it is %+v", list)

@@ -6,6 +6,10 @@
 //	GET  /v1/actions/{id}          one action: what is known of it, and what a decision would do
 //	POST /v1/actions/{id}/review   record a decision and do what it says
 //	POST /v1/actions/{id}/undo     compensate a completed action as its contract says
+//	GET  /v1/approvals             requests that wait for a person
+//	GET  /v1/approvals/{id}        one request, with the whole operation that is asked about
+//	POST /v1/approvals/{id}        bring what an approver has signed: an approval or a denial
+//	POST /v1/revoke                take back what was allowed or asked and not sent yet
 //	GET  /v1/actions/{id}/receipt  the receipt of an action, for a third party
 //	GET  /v1/journal               the journal, byte for byte; ?from= and ?to= name the first and the last record
 //	GET  /v1/journal/verify        what an audit of the stored journal finds
@@ -18,10 +22,6 @@
 //	POST /v1/vault/unlock          open the vault; the body is its passphrase, or empty where the gateway has a key
 //	POST /v1/vault/reload          read the vault's file again, in the same way; a locked vault stays locked
 //	POST /v1/vault/lock            refuse every use of every credential, at once
-//	GET  /v1/approvals             requests that wait for a person
-//	GET  /v1/approvals/{id}        one request, with the whole operation that is asked about
-//	POST /v1/approvals/{id}        bring what an approver has signed: an approval or a denial
-//	POST /v1/revoke                take back what was allowed or asked and not sent yet
 //	GET  /metrics                  the figures of the backlog, for Prometheus
 //
 // It is never the agents' door, and the agents' doors have none of this. Who asks is the process at the other end of the
@@ -32,7 +32,8 @@
 // proof that a person made it. Run deed as a user of its own where that matters. An approval is signed by the approver's own
 // key: whoever brings it through this door proves nothing and needs to prove nothing.
 //
-// The package shows arguments and bodies in two places: to whoever asks for them with a reason, and in a request for
-// approval, since nobody should approve what they have not seen; what others chose of it is neutralised for whoever prints
-// it. It shows no value of the vault to anybody and keeps no passphrase. It decides nothing about an action: the gateway does.
+// The package shows arguments and bodies to whoever asks for them with a reason, and in a request for approval, since nobody
+// should approve what they have not seen; both are recorded first, and what others chose of it is neutralised for whoever
+// prints it. It shows no value of the vault to anybody, and keeps no passphrase. It decides nothing about an action: the
+// gateway does.
 package operator

@@ -19,14 +19,14 @@ type Gateway interface {
 	Review(ctx context.Context, by action.Actor, asked action.ReviewAsked) (action.Answer, error)
 	// Undo compensates a completed action. mine would restrict it to actions of the caller's own.
 	Undo(ctx context.Context, call action.Call, id action.ID, mine bool) (action.Answer, error)
-	// ReadContent opens protected content, after it has recorded who reads it and why.
-	ReadContent(ctx context.Context, by action.Actor, asked action.ReadAsked) (action.Content, error)
 	// Requested gives a request to a person with everything that is needed to decide about it.
-	Requested(ctx context.Context, id string) (action.ApprovalShown, error)
+	Requested(ctx context.Context, by action.Actor, id string) (action.ApprovalShown, error)
 	// Decide records what an approver has signed, and does what it says.
 	Decide(ctx context.Context, by action.Actor, asked action.ApprovalAsked) (action.Answer, error)
 	// Revoke takes back what was allowed or asked and not sent yet.
 	Revoke(ctx context.Context, by action.Actor, asked action.RevokeAsked) (action.RevokeDone, error)
+	// ReadContent opens protected content, after it has recorded who reads it and why.
+	ReadContent(ctx context.Context, by action.Actor, asked action.ReadAsked) (action.Content, error)
 }
 
 // Records is what this door reads.

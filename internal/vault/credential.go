@@ -62,6 +62,7 @@ type Credential struct {
 	InsecureLoopback bool
 	OAuth            *OAuthClient // of kind oauth
 	Check            string       // URL of a read-only request that tells whether a value is the active one; "" for none
+	EachUse          bool         // a person approves every action that it would be sent with
 	Source           Source
 	Line             int // in the file that it was loaded from
 }

@@ -81,6 +81,12 @@ func (c *Credential) set(f field) (err error) {
 		c.Header, err = f.text()
 	case "hosts":
 		c.Hosts, err = f.hosts()
+	case "each_use":
+		b, ok := f.value.(*ast.BoolNode)
+		if !ok {
+			return problem(f.line, "each_use is true or false")
+		}
+		c.EachUse = b.Value
 	case "insecure_loopback":
 		b, ok := f.value.(*ast.BoolNode)
 		if !ok {
@@ -111,7 +117,7 @@ func (c *Credential) set(f field) (err error) {
 	case "value", "secret", "token", "password", "key", "api_key", "client_secret":
 		return problem(f.line, "a credential's value does not belong into this file; name its place with vault, env, file, command or openbao")
 	default:
-		return problem(f.line, "this field is not known; the fields are ref, kind, header, parameter, hosts, insecure_loopback, oauth, check, and "+
+		return problem(f.line, "this field is not known; the fields are ref, kind, header, parameter, hosts, insecure_loopback, each_use, oauth, check, and "+
 			"for the place of the value vault, env, file, command and openbao")
 	}
 	return err

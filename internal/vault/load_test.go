@@ -24,7 +24,7 @@ credentials:
       - deploy.example:8443
       - "[2001:db8::1]:443"
     file: deploy.key
-  - {ref: local, kind: basic, hosts: ["127.0.0.1:8080", "localhost:80"], insecure_loopback: true, env: LOCAL}
+  - {ref: local, kind: basic, hosts: ["127.0.0.1:8080", "localhost:80"], insecure_loopback: true, each_use: true, env: LOCAL}
   - {ref: map, kind: query, parameter: api_key, hosts: [maps.example], env: MAP}
 `
 
@@ -37,7 +37,7 @@ func TestLoadReadsTheList(t *testing.T) {
 	if !ok || c.Kind != Header || c.Header != "X-Api-Key" || c.Source.File != "/etc/deed/deploy.key" || c.Line != 8 {
 		t.Errorf("deploy is %+v", c)
 	}
-	if c, _ := v.Find("local"); !c.InsecureLoopback || c.Source.Env != "LOCAL" {
+	if c, _ := v.Find("local"); !c.InsecureLoopback || !c.EachUse || c.Source.Env != "LOCAL" {
 		t.Errorf("local is %+v", c)
 	}
 	if _, ok := v.Find("nobody"); ok {
@@ -74,6 +74,7 @@ func TestLoadRefusesWithLineAndWithoutContent(t *testing.T) {
 		{"not a list", "credentials: {}\n", "line 1: credentials is a list"},
 		{"entry is a text", "credentials:\n- " + canary[:8] + "\n", "line 2: names and values"},
 		{"number as ref", "credentials:\n- ref: 12345678\n", "line 2: ref is a text"},
+		{"each_use is text", "credentials:\n- each_use: always\n", "line 2: each_use is true or false"},
 		{"insecure_loopback is text", "credentials:\n- insecure_loopback: sure\n", "line 2: insecure_loopback is true or false"},
 		{"alias", "credentials:\n- ref: &x abc\n", "line 2: ref is a text"},
 		{"vault is text", head + "    vault: " + canary[:8] + "\n", "line 5: vault is true"},

@@ -135,3 +135,10 @@ func (v *Vault) read(ctx context.Context, c Credential) (*Opened, error) {
 	}
 	return o, nil
 }
+
+// EachUse reports whether a person approves every action that a credential would be sent with. One that is not there is no
+// reason to ask: nothing can be sent with it.
+func (v *Vault) EachUse(ref string) bool {
+	c, ok := v.Find(ref)
+	return ok && c.EachUse
+}
