@@ -24,7 +24,7 @@ func TestScripts(t *testing.T) {
 		Dir: filepath.Join("testdata", "script"), RequireExplicitExec: true, RequireUniqueNames: true, Setup: scriptStage,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"break": scriptBreak, "effects": scriptEffects, "requests": scriptRequests,
-			"awaitrequests": scriptAwaitRequests, "awaitsocket": scriptAwaitSocket,
+			"awaitsocket":     scriptAwaitSocket,
 			"sealcredentials": scriptSealCredentials, "nowhere": scriptNowhere, "sent": scriptSent, "sentbody": scriptSentBody, "putcontract": scriptPutContract,
 			"export": scriptExport, "actionids": scriptActionIDs,
 			"door": scriptDoor, "mode": scriptMode, "awaitrecords": scriptAwaitRecords, "exits": scriptExits,
@@ -119,11 +119,6 @@ func scriptEffects(ts *testscript.TestScript, _ bool, args []string) {
 
 func scriptRequests(ts *testscript.TestScript, _ bool, args []string) {
 	count(ts, "requests", len(stageOf(ts).Requests()), args)
-}
-
-// awaitrequests N waits until the target has had so many.
-func scriptAwaitRequests(ts *testscript.TestScript, _ bool, args []string) {
-	scriptAwait(ts, func() bool { return len(args) == 1 && fmt.Sprint(len(stageOf(ts).Requests())) == args[0] })
 }
 
 func count(ts *testscript.TestScript, what string, got int, args []string) {
