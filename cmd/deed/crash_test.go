@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -23,6 +24,33 @@ import (
 	"deed.dev/deed/lab/provider"
 )
 
+// said is what a program writes, for those who read it while it still does.
+type said struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (s *said) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(p)
+}
+
+func (s *said) String() string { return string(s.Bytes()) }
+
+// Bytes is a copy.
+func (s *said) Bytes() []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return bytes.Clone(s.text.Bytes())
+}
+
+func (s *said) Reset() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.text.Reset()
+}
+
 // daemon is a gateway process under test, with a provider whose ledger it cannot reach.
 type daemon struct {
 	t        *testing.T
@@ -31,7 +59,7 @@ type daemon struct {
 	address  string
 	token    string
 	cmd      *exec.Cmd
-	stderr   bytes.Buffer
+	stderr   said
 	operator string // socket of the operator's door
 }
 
